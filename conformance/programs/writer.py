@@ -29,7 +29,8 @@ FREE = 8  # one operation in so many is not led
 SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
-ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
+ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
+LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between such a power cut and that
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -173,7 +174,7 @@ class Writer:
 
     def _leave_alone(self) -> None:
         """What a power cut left goes on for a while; then some devices are away."""
-        for _ in range(self._upto(7)):
+        for _ in range(self._one_of(LEFT_FOR)):
             self._add("write")
         self._take_away()
 
