@@ -117,7 +117,7 @@ def invented_data(trace: Trace, choose: random.Random) -> Iterator[Change]:
 
 @_constructed
 def refusal_without_a_fault(trace: Trace, choose: random.Random) -> Iterator[Change]:
-    """What was granted is refused with a code that this operation never has."""
+    """A granted request is refused with a code that this operation never has."""
     for at, event in _shuffled(
         trace, choose, "write", "unmap", "read", "flush", "restart", "snapshot", "delete"
     ):
@@ -155,7 +155,7 @@ def delete_out_of_space(trace: Trace, choose: random.Random) -> Iterator[Change]
 
 @_chosen
 def missing_refusal(trace: Trace, choose: random.Random) -> Iterator[Change]:
-    """What must be refused is granted."""
+    """A request that must be refused is granted."""
     for at, event in _shuffled(
         trace, choose, "write", "unmap", "snapshot", "delete", "revert", answers=FAULTS
     ):
