@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from conformance import strategies
+from conformance.campaign.attempts import Attempts
 from conformance.campaign.driver import Bench
 from conformance.campaign.random_campaign import declared
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.saved.kept_failures import FOLDER
 from conformance.contract import trace as traces
 from conformance.contract.trace import Trace
-from conformance.judging.explain import Verdict, alike
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.programs import swarm
@@ -30,7 +30,6 @@ from conformance.programs.shrink import shrink
 from conformance.pytest_plugin import chosen
 from conformance.reports import evidence
 from conformance.targets import Factory
-from conformance.targets.base import Message
 
 CHOSEN = chosen()
 CHANGES = {"flush", "snapshot", "delete", "revert", "unmap"}
@@ -97,14 +96,9 @@ def _shrunk(trace: Trace) -> Failure:
     judges = {"model": named("model")}
     verdict = judge([trace], judges)[0]
     bench = Bench(CHOSEN.factory)
-
-    def attempt(requests: list[Message]) -> tuple[Trace, Verdict] | None:
-        again = bench.drive(requests, trace.seed, trace.options)
-        found = judge([again], judges)[0]
-        return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
-
+    attempts = Attempts(bench, trace, verdict, lambda again: judge([again], judges)[0])
     try:
-        found = shrink(trace, verdict, attempt, in_process=bench.in_process)
+        found = shrink(trace, verdict, attempts.send, in_process=bench.in_process)
     finally:
         bench.clear()
     unfinished = found.timed_out or found.interrupted

@@ -158,8 +158,18 @@ class Bench:
     ) -> Trace:
         """Drive a program on the target with these options.
 
-        Where requests overlap, what happened inside is recorded if `tells`.
+        Where requests overlap, what happened inside is recorded if `tells`. A target that is
+        interrupted is put away.
         """
+        try:
+            return self._drive(program, seed, options, tells)
+        except BaseException:
+            self.clear()
+            raise
+
+    def _drive(
+        self, program: list[Message], seed: int | None, options: Mapping[str, Any], tells: bool
+    ) -> Trace:
         target = self.on(options)
         if any("overlaps" in request for request in program):
             trace = overlapping_driver.drive(calls(target), program, seed, options, tells=tells)

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
-from typing import Any
 
+from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
@@ -13,18 +13,16 @@ from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
-from conformance.judging.explain import Verdict, alike
+from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.judging.oracles import INNER, Oracle
 from conformance.programs import swarm
 from conformance.programs.shrink import shrink
 from conformance.targets import Factory
-from conformance.targets.base import Message, Unusable
+from conformance.targets.base import Unusable
 
-SHRINK_CONTRACT, SHRINK_DIALOGUE = (
-    20.0,
-    5.0,
-)  # seconds at most; after a failed dialogue the target starts anew
+SHRINK_SECONDS = 20.0  # at most
+SHRINK_AGAIN_SECONDS = 5.0  # at most, what is likely shrunk already or starts the target anew
 
 
 def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int | None:
@@ -199,19 +197,14 @@ def _shrink(
     Raises KeyboardInterrupt once the failure is in the result."""
     met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
 
-    def attempt(
-        program: list[Message], options: Mapping[str, Any] = trace.options
-    ) -> tuple[Trace, Verdict] | None:
-        again = bench.drive(program, trace.seed, options)
-        found = judged([again], oracles, result.faults)[0]
-        return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
-
-    dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
-    seconds = SHRINK_DIALOGUE if met or dialogue else SHRINK_CONTRACT
-    found = shrink(trace, verdict, attempt, seconds, bench.in_process)
-    found = with_usual_options(
-        found, bench.usual, lambda short, options: attempt(short.program, options)
+    attempts = Attempts(
+        bench, trace, verdict, lambda again: judged([again], oracles, result.faults)[0]
     )
+    dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
+    anew = dialogue and not bench.in_process  # each time that it fails
+    seconds = SHRINK_AGAIN_SECONDS if met or anew else SHRINK_SECONDS
+    found = shrink(trace, verdict, attempts.send, seconds, bench.in_process)
+    found = with_usual_options(found, bench.usual, attempts.send_with)
     result.failures.append(
         Failure(
             found.trace,

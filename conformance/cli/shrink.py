@@ -1,12 +1,12 @@
 """`conformance shrink`: make a failing trace shorter."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from conformance import targets
+from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
@@ -16,11 +16,11 @@ from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_optio
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
-from conformance.judging.explain import Verdict, alike
+from conformance.judging.explain import Verdict
 from conformance.programs.shrink import REPEATS
 from conformance.programs.shrink import shrink as search
 from conformance.reports import evidence
-from conformance.targets.base import Message, Unusable
+from conformance.targets.base import Unusable
 
 
 @click.command()
@@ -63,18 +63,9 @@ def shrink(
             click.echo(f"inconclusive: it does not fail: it was sent {REPEATS} times", err=True)
             context.exit(STATUS["inconclusive"])
         trace, verdict = failed
-
-        def attempt(
-            program: list[Message], options: Mapping[str, Any] = trace.options
-        ) -> tuple[Trace, Verdict] | None:
-            again = bench.drive(program, recorded.seed, options)
-            found = judged([again], judges, ())[0]
-            return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
-
-        found = search(trace, verdict, attempt, seconds, bench.in_process)
-        found = with_usual_options(
-            found, bench.usual, lambda short, options: attempt(short.program, options)
-        )
+        attempts = Attempts(bench, trace, verdict, lambda again: judged([again], judges, ())[0])
+        found = search(trace, verdict, attempts.send, seconds, bench.in_process)
+        found = with_usual_options(found, bench.usual, attempts.send_with)
     except BadTrace as error:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])

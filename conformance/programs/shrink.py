@@ -17,6 +17,7 @@ from itertools import combinations
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
+from conformance.programs.patience import Attempt, Patience, processor_clock
 from conformance.programs.simpler import (
     Request,
     fewer_in_flight,
@@ -27,14 +28,11 @@ from conformance.programs.simpler import (
     windows,
 )
 
-Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
-
 MOST_SECONDS = 20.0
 REPEATS = 10  # times that a program is sent to say how often it fails
 FIRST_REPEATS = 3  # times that the whole program is sent: one that always fails is not flaky
 FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
 LAST_SECONDS = 1.0  # that the last repeats may take
-CROWDED = 5  # times as long as by the processor's time a search may take by the wall clock's
 MISSED = 0.05  # chance that a flaky failure is missed because it was sent too seldom
 WINDOW = 64  # requests at most before a failure that are tried alone, in so many SHAPES
 SHAPES = 30
@@ -68,7 +66,7 @@ def shrink(
     """Return the shortest failing trace found within `most_seconds`.
 
     For a target `in_process` they are seconds of the processor: on a busy machine the search then
-    goes as far as on an idle one, in up to CROWDED times as many seconds of the wall clock.
+    goes as far as on an idle one, in up to five times as many seconds of the wall clock.
 
     `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.
     Ctrl-C ends the search early; the result then has `interrupted`."""
@@ -92,11 +90,12 @@ class _Search:
     ) -> None:
         self._best = replace(trace, events=to_failure(trace, verdict)), verdict
         self._program = self._best[0].program
-        self._attempt = attempt
-        self._clock = _processor_clock() if in_process else time.monotonic
+        self._clock = processor_clock() if in_process else time.monotonic
+        self._attempt = Patience(attempt, self._clock, verdict.kind == "hang").send
         self._started = self._clock()
         self._most_seconds = most_seconds
         self._sends = 1  # of each candidate; more if the failure is flaky
+        self._shapes = False  # whether a shorter candidate is tried in other shapes, too
         self._tried: set[str] = set()
 
     def run(self) -> Shrunk:
@@ -118,10 +117,15 @@ class _Search:
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime.
 
-        What fails with one request in flight too is shorter and easier to explain."""
+        What fails with one request in flight too is shorter and easier to explain. Once requests
+        were removed, so are those that can only be removed in another shape: to look for one takes
+        several times as long."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
         self._cut_behind_failure()
         self._keep_window()
+        self._remove_groups()
+        self._remove_runs()
+        self._shapes = True
         before = None
         while before != self._program:
             before = self._program
@@ -214,7 +218,8 @@ class _Search:
 
         Raises _OutOfTime."""
         return self._one_fails(candidate) or (
-            len(candidate) < len(self._program)
+            self._shapes
+            and len(candidate) < len(self._program)
             and any(self._one_fails(shape) for shape in reshaped(candidate))
         )
 
@@ -259,12 +264,6 @@ class _Search:
             failed += self._attempt(self._program) is not None
             repeats += 1
         return failed, repeats
-
-
-def _processor_clock() -> Callable[[], float]:
-    """A clock of this process's processor time; where it waits, of a part of the wall's time."""
-    wall, processor = time.monotonic(), time.process_time()
-    return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / CROWDED)
 
 
 def _sends(rate: float) -> int:

@@ -26,6 +26,7 @@ PATIENT = 6  # times as many seconds by the wall
 SLOW = frozenset(["crash", "settle", "restart"])  # operations that may recover or rebuild
 SLOW_FACTOR = 3
 CLOSING = 5.0  # seconds of the processor to close a target
+SHORTEST = 0.001  # seconds that a timer can be set to
 SHOWN_FRAMES = 8  # frames of the stack at the time limit
 
 
@@ -78,22 +79,41 @@ class TimeLimited:
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
     """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many by
-    the wall. Other timers continue afterwards.
+    the wall. In a block that has a limit itself, what is left of that is the most. Other timers
+    continue afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    on_the_wall = _signal.signal(signal.SIGALRM, _too_late)
-    of_processor = _signal.signal(signal.SIGPROF, _too_late)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds * PATIENT)
-    left_of_processor, again = signal.setitimer(signal.ITIMER_PROF, seconds)
+    on_the_wall = _Timer(signal.ITIMER_REAL, signal.SIGALRM, seconds * PATIENT)
+    of_processor = _Timer(signal.ITIMER_PROF, signal.SIGPROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, left_of_processor, again)
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
-        _signal.signal(signal.SIGPROF, of_processor)
-        _signal.signal(signal.SIGALRM, on_the_wall)
+        try:
+            of_processor.restore()
+        finally:
+            on_the_wall.restore()
+
+
+class _Timer:
+    """A timer of the process, set for a block; `restore` makes it what it was before."""
+
+    def __init__(self, which: int, number: int, seconds: float) -> None:
+        self._which, self._number, self._seconds = which, number, seconds
+        self._handler = _signal.signal(number, _too_late)
+        self._left, self._again = signal.setitimer(which, seconds)
+        self._within = self._handler is _too_late and self._left > 0  # a block that has a limit
+        if self._within and self._left < seconds:
+            self._seconds = self._left
+            signal.setitimer(which, self._left)
+
+    def restore(self) -> None:
+        remaining, _ = signal.setitimer(self._which, 0)
+        taken = self._seconds - remaining if self._within else 0.0
+        left = max(self._left - taken, SHORTEST) if self._left else 0.0  # 0 would be no limit
+        _signal.signal(self._number, self._handler)
+        signal.setitimer(self._which, left, self._again)
 
 
 def _too_late(number: int, frame: FrameType | None) -> None:

@@ -7,7 +7,6 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.campaign.random_campaign import campaign
 from conformance.campaign.usual_options import with_usual_options
-from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import named
 from conformance.programs.shrink import Shrunk
@@ -55,10 +54,22 @@ def test_what_cannot_be_tried_stays(raised: BaseException) -> None:
     trace = drive(ModelTarget({}), [{"op": "create", "blocks": 1}], 1, {"colour": "grey"})
     found = Shrunk(trace, Verdict("fail", 0, "stale"), 10, 10)
 
-    def attempt(trace: Trace, options: dict[str, Any]) -> None:
+    def attempt(program: list[Message], options: dict[str, Any]) -> None:
         assert options == {"colour": "white"}
         raise raised
 
     after = with_usual_options(found, {"colour": "white"}, attempt)
     assert after.trace.options == {"colour": "grey"}
     assert after.interrupted == isinstance(raised, KeyboardInterrupt)
+
+
+def test_options_are_tried_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.campaign.usual_options.MOST_SECONDS", 0.1)
+    trace = drive(ModelTarget({}), [{"op": "create", "blocks": 1}], 1, {"colour": "grey"})
+    found = Shrunk(trace, Verdict("fail", 0, "stale"), 10, 10)
+
+    def attempt(program: list[Message], options: dict[str, Any]) -> None:
+        while True:
+            pass
+
+    assert with_usual_options(found, {"colour": "white"}, attempt) is found

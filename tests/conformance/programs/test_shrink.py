@@ -9,7 +9,8 @@ from conformance.campaign.driver import drive
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict
 from conformance.programs import shrink as shrinking
-from conformance.programs.shrink import Attempt, Shrunk, shrink
+from conformance.programs.patience import Attempt
+from conformance.programs.shrink import Shrunk, shrink
 from conformance.programs.simpler import Request
 from conformance.targets.model import ModelTarget
 
@@ -162,12 +163,27 @@ def test_a_busy_machine_takes_no_time_from_a_target_in_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = iter(range(100_000))
-    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 20)  # 20 looks a second
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 60)  # 60 looks a second
     monkeypatch.setattr("time.process_time", lambda: 0.0)
     trace = traced(long_program(300, NEEDED))
     verdict = Verdict("fail", len(trace.events) - 1, "stale")
     found = [shrink(trace, verdict, Attempts(WANTED), 1.0, busy) for busy in (False, True)]
     assert [one.timed_out for one in found] == [True, False]
+
+
+def test_a_program_that_takes_much_longer_is_no_better() -> None:
+    attempts = Attempts(WANTED)
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        while not any(request["op"] == "unmap" for request in program):  # for ever
+            pass
+        return attempts(program)
+
+    trace = traced(long_program(300, NEEDED))
+    verdict = Verdict("fail", len(trace.events) - 1, "stale")
+    found = shrink(trace, verdict, attempt, in_process=True)
+    assert found.trace.operations <= 6 and not found.timed_out
+    assert any(event["op"] == "unmap" for event in found.trace.events)
 
 
 def test_a_flaky_failure_is_repeated_and_counted() -> None:

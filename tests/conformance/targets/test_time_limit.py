@@ -15,7 +15,7 @@ from conformance.judging.oracles import named
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Message, Target, Unusable
 from conformance.targets.model import ModelTarget
-from conformance.targets.time_limit import TimeLimited, limit
+from conformance.targets.time_limit import TimeLimited, TooLate, limit
 
 PROGRAM: list[Message] = [
     {"op": "create", "blocks": 4},
@@ -110,3 +110,14 @@ def test_a_timer_of_somebody_else_goes_on() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("within", [0.05, 60])
+def test_a_block_takes_its_time_from_the_one_around_it(within: float) -> None:
+    started = time.process_time()
+    with pytest.raises(TooLate), limit(0.3):
+        with suppress(TooLate), limit(within):
+            busy()
+        busy()
+    assert 0.2 < time.process_time() - started < 5
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -1,0 +1,44 @@
+"""Programs that are sent again, to see whether they fail as a trace did."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.campaign.driver import Bench
+from conformance.contract.trace import Trace
+from conformance.judging.explain import Verdict
+from conformance.judging.verdict import OF_DIALOGUE, alike
+from conformance.targets.base import Message
+
+
+class Attempts:
+    """Sends programs, and says of each whether it fails like a trace of this verdict.
+
+    `judged` is what judges a trace."""
+
+    def __init__(
+        self, bench: Bench, trace: Trace, verdict: Verdict, judged: Callable[[Trace], Verdict]
+    ) -> None:
+        self._bench, self._trace, self._verdict, self._judged = bench, trace, verdict, judged
+
+    def send(self, program: list[Message]) -> tuple[Trace, Verdict] | None:
+        """Send a program; return its trace and verdict if it fails alike, else None."""
+        return self.send_with(program, self._trace.options)
+
+    def send_with(
+        self, program: list[Message], options: Mapping[str, Any]
+    ) -> tuple[Trace, Verdict] | None:
+        """The same, to a target with other options."""
+        again = self._bench.drive(program, self._trace.seed, options)
+        if not _may_be(self._verdict.kind, again):
+            return None
+        found = self._judged(again)
+        return (again, found) if found.verdict == "fail" and alike(found, self._verdict) else None
+
+
+def _may_be(kind: str, trace: Trace) -> bool:
+    """Whether a failure of this class may be in the trace. A judge may take long to say that."""
+    if kind in OF_DIALOGUE:
+        return any(event.get("failure", {}).get("kind") == kind for event in trace.events)
+    if kind == "scrub":
+        return any((event["result"] or {}).get("problems") for event in trace.events)
+    return True
