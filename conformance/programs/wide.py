@@ -19,13 +19,21 @@ from conformance.programs.full import FullWriter
 from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.writer import TIMES, Request
 
-CROWDS = (17, 17, 33, 65, 257)  # snapshots that are there at once: one more than a power of 2
+CROWDS = (
+    17,
+    17,
+    17,
+    33,
+    33,
+    65,
+    257,
+)  # snapshots that are there at once: one more than a power of 2
 NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
-APART = (2, 8, NEVER, NEVER)  # about so many, in a crowd
+APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
-MOST_TURNED = 2000  # blocks
+MOST_TURNED = 600  # blocks
 OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
 # What comes while much is left to do; `open` stands for an opening.
@@ -148,7 +156,7 @@ class WideWriter(FullWriter):
         self._open(("crash",))
 
     def _open_again_and_again(self) -> None:
-        """Openings and one kind of change in turn, with a snapshot that lives through them."""
+        """Openings and one kind of change in turn, often durable; a snapshot lives through all."""
         kinds = [kind for kind in CHANGES if NEEDS[kind] in {None, *self._capabilities}]
         kind, times = self._one_of(kinds), self._one_of(TIMES)
         if "delete" not in self._capabilities and kind == "snapshot":
@@ -159,6 +167,7 @@ class WideWriter(FullWriter):
         elif kind == "revert":
             kind = "write"
         ways = self._one_of((OPENINGS[:1], OPENINGS))  # what a cut takes back may be the counter
+        durably = "flush" in self._capabilities and self._upto(2)
         for _ in range(times):
             if kind == "revert":
                 self._request_of_name("revert", "m0")
@@ -169,6 +178,8 @@ class WideWriter(FullWriter):
                 self._write_at(self._upto(self._blocks - 1))
             else:
                 self._add(kind)
+            if durably and kind != "flush":
+                self._add("flush")
             self._open(ways)
         self._read_back()
 

@@ -15,6 +15,9 @@ CUT_SHORT = 0.85  # of these: changes are sent just before
 TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
 TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
+FLUSHED_ONE_IN = (
+    4  # of these: a flush is in flight, too, and may be answered before the power fails
+)
 HOW = ("overlaps", "schedule")  # a request is sent
 
 
@@ -86,6 +89,7 @@ class _Cuts:
         self._together = TOGETHER if in_a_row else (1,)
         self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
+        self._flushes = any(request["op"] == "flush" for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
         self.changes: list[Message] = []  # of the program so far
@@ -180,4 +184,6 @@ class _Cuts:
             if again["op"] in ("snapshot", "delete"):
                 self._open[again["name"]] = None
             sent.append(again)
+        if self._flushes and self._choose.randrange(FLUSHED_ONE_IN) == 0:
+            sent.append({"op": "flush", "overlaps": len(changes), **self.schedule()})
         return sent
