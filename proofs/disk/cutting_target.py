@@ -53,3 +53,13 @@ def open_raid5(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_raid5.knobs = {"devices": [3, 4, 6], "records": [4, 1, 16]}  # type: ignore[attr-defined]
+
+
+def open_raid6(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on devices with parity, of which two may fail. `devices` is their number."""
+    devices = options.get("devices", 4)
+    records = options.get("records", 4)
+    return CuttingTarget(f"{PROGRAM} adapter --raid6 {devices} --log-records {records}")
+
+
+open_raid6.knobs = {"devices": [4, 5, 6], "records": [4, 1, 16]}  # type: ignore[attr-defined]

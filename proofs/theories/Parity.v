@@ -48,10 +48,10 @@ Definition bits_of (a : byte) : list bool := [b0 a; b1 a; b2 a; b3 a; b4 a; b5 a
 
 Definition mul (a b : byte) : byte := times a (bits_of b).
 
-Definition power (a : byte) (n : nat) : byte := Nat.iter n (mul a) one.
+Definition power (a : byte) (n : nat) : byte := Init.Nat.iter n (mul a) one.
 
 (** a^254, by squares; a^255 = 1 for every a but zero. *)
-Definition inv (a : byte) : byte := let b := Nat.iter 6 (fun b => mul (mul b b) a) a in mul b b.
+Definition inv (a : byte) : byte := let b := Init.Nat.iter 6 (fun b => mul (mul b b) a) a in mul b b.
 
 Definition two := double one.
 

@@ -4,7 +4,7 @@ Numbers are OCaml's integers (63 bits): what comes from outside is checked to be
 counted (records, MBAs) grows by at most a few thousand per request. Names are OCaml's strings. *)
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlNativeString.
 From stdpp Require Import strings numbers.
-From LogDisk Require Import ProvedDisk Leg LegCode.
+From LogDisk Require Import ProvedDisk Leg Parity LegCode.
 
 Extract Inlined Constant Compare_dec.le_dec => "(fun (a : int) b -> a <= b)".
 Extract Inlined Constant Compare_dec.lt_dec => "(fun (a : int) b -> a < b)".
@@ -26,5 +26,13 @@ Extract Constant Pos.of_succ_nat =>
 Extract Constant Pos.to_nat =>
   "(let rec number p = match p with XH -> 1 | XO p -> 2 * number p | XI p -> 2 * number p + 1 in number)".
 
+(* A piece of a block is bytes, and a byte of the field a number. *)
+Extract Inductive Parity.byte => "int" [ "Field.byte" ] "Field.bits".
+Extract Inductive Vector.t => "Field.piece" [ "Field.none" "Field.none" ] "Field.none".
+Extract Constant plus => "(fun _ -> Field.plus)".
+Extract Constant times_byte => "(fun _ -> Field.times)".
+Extract Constant zeroes => "Field.zeroes".
+Definition byte_product := mul.
+
 Extraction "proved_core.ml" perform write_group maintain recover format first_free is_free in_use listing live_blocks
-  on_leg open_leg settle_leg mirrors.
+  on_leg open_leg settle_leg mirrors of_code raid byte_product.

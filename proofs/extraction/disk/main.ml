@@ -46,7 +46,7 @@ let create folder blocks segment_blocks segments records snapshots layout =
       let records = Option.value ~default:(Plan.default_records blocks) records in
       let shape = Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots in
       match layout with
-      | Some (count, raid5) -> Mirror_set.close (fst (Mirror_set.create ~raid5 folder ~count shape))
+      | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count shape))
       | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
@@ -115,7 +115,7 @@ let adapter disk log folder records seed layout =
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
-    | Some (count, raid5) -> Mirror_adapter.serve ~folder ~records ~seed ~raid5 ~count
+    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~seed ~parity ~count
     | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
 
 let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)

@@ -2,7 +2,7 @@
 
 open Proved_core
 
-type t = { folder : string; random : Random.State.t; records : int; count : int; raid5 : bool;
+type t = { folder : string; random : Random.State.t; records : int; count : int; parity : int;
   mutable set : Mirror_set.t option;
   mutable disk : Engine.t option  (* none while no member answers, and after a power cut *) }
 
@@ -15,7 +15,7 @@ let create state blocks =
   let shape = Adapter.shape ~records:state.records blocks in
   close state;
   Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
-  let set, disk = Mirror_set.create ~sync:false ~raid5:state.raid5 state.folder ~count:state.count shape in
+  let set, disk = Mirror_set.create ~sync:false ~parity:state.parity state.folder ~count:state.count shape in
   state.set <- Some set; state.disk <- Some disk
 
 (* Every device that there was, for the counters. *)
@@ -66,7 +66,7 @@ let request state message =
   match Adapter.text "op" message with
   | "hello" ->
       Adapter.hello ~more:[ "device" ]
-        ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (if state.raid5 then 1 else state.count - 1)) ] ()
+        ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (if state.parity > 0 then state.parity else state.count - 1)) ] ()
   | "bye" -> ok
   | "create" -> create state (Adapter.integer "blocks" message); ok
   | "crash" -> crash state; ok
@@ -89,10 +89,10 @@ let answer state message =
   | Device.Power_cut -> state.disk <- None; Adapter.cut_short
 
 (* On a new disk in a temporary folder. *)
-let serve ~folder ~records ~seed ~raid5 ~count =
+let serve ~folder ~records ~seed ~parity ~count =
   let folder = Filename.concat folder (Printf.sprintf "proved-disk-%d-%d" (Unix.getpid ()) seed) in
   Unix.mkdir folder 0o700;
-  let state = { folder; random = Random.State.make [| seed |]; records; count; raid5; set = None; disk = None } in
+  let state = { folder; random = Random.State.make [| seed |]; records; count; parity; set = None; disk = None } in
   Fun.protect ~finally:(fun () ->
       close state;
       Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);

@@ -18,7 +18,7 @@ let opened_mirrors ~sync folder action =
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
       let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0;
-        count = Mirror_set.count set; raid5 = set.layout.whole < max_int; set = Some set; disk = Some disk } in
+        count = Mirror_set.count set; parity = set.layout.parity; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
         | "fail" | "return" | "replace" | "settle" ->
@@ -86,13 +86,15 @@ let devices least option doc =
     | _ -> Result.Error (`Msg (Printf.sprintf "%S is not a number from %d to 16" text least)) in
   Arg.(value & opt (some (conv (parse, Format.pp_print_int))) None & info [ option ] ~docv:"N" ~doc)
 
-(* On how many devices, and whether with parity; none for one device. *)
+(* On how many devices, and how many of them parity; none for one device. *)
 let layout =
   let mirrors = devices 1 "mirrors" "Keep the data on N devices, of which all but one may fail."
-  and raid5 = devices 3 "raid5" "Keep the data on N devices with parity, of which one may fail." in
-  let chosen mirrors raid5 = match mirrors, raid5 with
-    | Some _, Some _ -> `Error (true, "--mirrors and --raid5 exclude each other")
-    | Some count, None -> `Ok (Some (count, false))
-    | None, Some count -> `Ok (Some (count, true))
-    | None, None -> `Ok None in
-  Term.(ret (const chosen $ mirrors $ raid5))
+  and raid5 = devices 3 "raid5" "Keep the data on N devices with parity, of which one may fail."
+  and raid6 = devices 4 "raid6" "Keep the data on N devices with parity, of which two may fail." in
+  let chosen mirrors raid5 raid6 = match mirrors, raid5, raid6 with
+    | Some count, None, None -> `Ok (Some (count, 0))
+    | None, Some count, None -> `Ok (Some (count, 1))
+    | None, None, Some count -> `Ok (Some (count, 2))
+    | None, None, None -> `Ok None
+    | _ -> `Error (true, "--mirrors, --raid5 and --raid6 exclude each other") in
+  Term.(ret (const chosen $ mirrors $ raid5 $ raid6))

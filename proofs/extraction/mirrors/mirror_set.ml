@@ -9,7 +9,7 @@ exception Past_end
 type t = {
   folder : string;
   size : int;  (* blocks of each device *)
-  layout : Xor_pieces.t;
+  layout : Pieces.t;
   devices : Device.t option array;  (* none: it does not answer *)
   mutable members : int list;  (* as the proved programs last returned them *)
   mutable clean : bool;
@@ -51,7 +51,6 @@ let read_record folder =
       with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
 
 let count set = Array.length set.devices
-let tolerates set = count set - set.layout.code.fewest
 
 let lose set i =
   let gone device =
@@ -95,18 +94,18 @@ let rest set =
     remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
 
 (* With parity: the first block of which devices have pieces. *)
-let parity folder = Filename.concat folder "parity"
+let code_file folder = Filename.concat folder "parity"
 let layout_of folder count =
-  if not (Sys.file_exists (parity folder)) then Xor_pieces.mirrors
+  if not (Sys.file_exists (code_file folder)) then Pieces.mirrors
   else
-    let file = open_in_bin (parity folder) in
+    let file = open_in_bin (code_file folder) in
     Fun.protect ~finally:(fun () -> close_in file) (fun () ->
-        try Scanf.bscanf (Scanf.Scanning.from_channel file) "pieces from %d" (fun whole ->
-            Xor_pieces.raid5 ~whole ~data:(count - 1))
+        try Scanf.bscanf (Scanf.Scanning.from_channel file) "pieces from %d parity %d" (fun whole parity ->
+            Pieces.raid ~whole ~data:(count - parity) ~parity)
         with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
 
 let open_device ~sync ~cut_after ~layout folder i =
-  try Some (Device.open_file ~sync ~cut_after ~extent:(Xor_pieces.extent layout) (device_file folder i))
+  try Some (Device.open_file ~sync ~cut_after ~extent:(Pieces.extent layout) (device_file folder i))
   with Unix.Unix_error _ -> None
 
 (* The disk, once its members are equal. *)
@@ -128,10 +127,10 @@ let close set = Array.iteri (fun i _ -> lose set i) set.devices
 let blocks_of shape = 3 + shape.log_blocks + (2 * shape.slot_blocks) + shape.data_blocks
 
 (* With parity, superblock, headers and log are whole on every device. *)
-let create ?(sync = true) ?(raid5 = false) folder ~count shape =
+let create ?(sync = true) ?(parity = 0) folder ~count shape =
   let size = blocks_of shape in
-  if raid5 then
-    write_file ~sync (parity folder) (Printf.sprintf "pieces from %d\n" (3 + shape.log_blocks));
+  if parity > 0 then
+    write_file ~sync (code_file folder) (Printf.sprintf "pieces from %d parity %d\n" (3 + shape.log_blocks) parity);
   let members = List.init count Fun.id in
   List.iter (fun i ->
       let device = Device.open_file ~sync ~fresh:true (device_file folder i) in
@@ -161,5 +160,5 @@ let replace set i =
     [ device_file set.folder i; pulled set.folder i ];
   let path = device_file set.folder i in
   set.devices.(i) <-
-    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(Xor_pieces.extent set.layout) path);
+    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(Pieces.extent set.layout) path);
   if List.length members < set.layout.code.fewest then begin set.lost <- true; raise Lost end
