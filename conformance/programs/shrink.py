@@ -95,7 +95,7 @@ class _Search:
         self._started = self._clock()
         self._most_seconds = most_seconds
         self._sends = 1  # of each candidate; more if the failure is flaky
-        self._shapes = False  # whether a shorter candidate is tried in other shapes, too
+        self._shapes = trace.overlapping  # whether a shorter candidate is tried in others, too
         self._tried: set[str] = set()
 
     def run(self) -> Shrunk:
@@ -117,9 +117,9 @@ class _Search:
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime.
 
-        What fails with one request in flight too is shorter and easier to explain. Once requests
-        were removed, so are those that can only be removed in another shape: to look for one takes
-        several times as long."""
+        What fails with one request in flight too is shorter and easier to explain. Where requests
+        overlap, most can only be removed in another shape. In other programs few need that, so it
+        comes later: to try other shapes takes several times as long."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
         self._cut_behind_failure()
         self._keep_window()
