@@ -80,11 +80,14 @@ class Checkpointer:
         log.
 
         `space` is what it takes of the room, if the checkpoint is to make room. Without `freezes`
-        the freeze, which destages the bank, is left to a later operation while the log has time.
+        the freeze, which destages the bank, is left to a later operation while the log has time. An
+        operation on no blocks leaves every step to others then, unless nodes fill the memory.
         Returns False if nothing could be done: the freeze may have to wait for requests in flight.
         Raises NoSpace, DataLost.
         """
         log, pages = self._state.log, self._state.pages
+        if not blocks and not pages.crowded and self._in_time(logged):
+            return False
         made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
             asked = space is not None or pages.crowded

@@ -86,5 +86,5 @@ def test_a_state_machine_finds_it_too() -> None:
     with pytest.raises(strategies.Broken, match="clause"):
         run_state_machine_as_test(
             strategies.machine(factory),
-            settings=settings(QUICK, max_examples=100, phases=[Phase.generate]),
+            settings=settings(QUICK, max_examples=300, phases=[Phase.generate]),
         )

@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the eighteenth power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes."""
+    """From the twenty-second power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -16,7 +16,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 17
+            self._crashes > 21
             and 6 <= self._blocks <= 8
             and message["op"] == "read"
             and answer["ok"]
