@@ -13,7 +13,7 @@ from experiments import report
 from experiments.chapter import Chapter, Settings, Verdict
 from experiments.chapters import bounds, cache, chains, native, reduction, steady
 from refmodel import __version__
-from refmodel.cli.commands import FiniteRange
+from refmodel.core.finite_range import FiniteRange
 
 EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     "A": native.run,

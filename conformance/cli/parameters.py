@@ -1,6 +1,5 @@
 """Parameters of several commands (the target, the oracles), and the exit status of each verdict."""
 
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -27,18 +26,6 @@ class TargetName(click.ParamType[targets.Factory]):
             return targets.resolve(value)
         except targets.NoSuchTarget as error:
             self.fail(str(error), param, context)
-
-
-class FiniteRange(click.FloatRange):
-    """A range of numbers without NaN and infinity, which click.FloatRange lets through."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
-    ) -> float:
-        number: float = super().convert(value, param, context)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, context)
-        return number
 
 
 class OracleNames(click.ParamType[dict[str, Any]]):

@@ -21,10 +21,11 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
+from refmodel.core.finite_range import FiniteRange
 from refmodel.core.whole_file import write_whole
 
 TRACES = 1000  # default number of traces of a run

@@ -12,7 +12,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -21,6 +21,7 @@ from conformance.programs.shrink import REPEATS
 from conformance.programs.shrink import shrink as search
 from conformance.reports import evidence
 from conformance.targets.base import Unusable
+from refmodel.core.finite_range import FiniteRange
 
 
 @click.command()

@@ -23,7 +23,8 @@ WEIGHTS = {
     "delete": 6,
     "revert": 6,
 }
-# Between two bursts, as they are preferred at first. A device that is failed is replaced later.
+# Weights of what comes between two bursts; a program changes some. A device that is failed is
+# replaced later.
 ALONE = {
     "crash": 6,
     "restart": 1,

@@ -19,15 +19,8 @@ from conformance.programs.full import FullWriter
 from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.writer import TIMES, Request
 
-CROWDS = (
-    17,
-    17,
-    17,
-    33,
-    33,
-    65,
-    257,
-)  # snapshots that are there at once: one more than a power of 2
+# Snapshots that are there at once: one more than a power of 2.
+CROWDS = (17, 17, 17, 33, 33, 65, 257)
 NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
 APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next

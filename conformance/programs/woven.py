@@ -15,9 +15,7 @@ CUT_SHORT = 0.85  # of these: changes are sent just before
 TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
 TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
-FLUSHED_ONE_IN = (
-    4  # of these: a flush is in flight, too, and may be answered before the power fails
-)
+FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
 

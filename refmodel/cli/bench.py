@@ -21,11 +21,11 @@ from refmodel.cli.commands import (
     DEDUPLICATION,
     ENGINE,
     MEMORY,
-    FiniteRange,
     given,
     main,
     run_on,
 )
+from refmodel.core.finite_range import FiniteRange
 
 SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 

@@ -1,6 +1,5 @@
 """The common parts of all commands: their group, options, the disk to open, and errors."""
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,18 +30,6 @@ the disk open; 5 data is lost or damaged.
 
 Shell completion: eval "$(_REFMODEL_COMPLETE=bash_source refmodel)" (or zsh_source; for fish see
 docs/engines.md)."""
-
-
-class FiniteRange(click.FloatRange):
-    """A range of numbers without NaN and infinity, which click.FloatRange lets through."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
-    ) -> float:
-        number: float = super().convert(value, param, context)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, context)
-        return number
 
 
 # Arguments and options that several commands have.

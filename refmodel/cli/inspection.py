@@ -9,7 +9,8 @@ import click
 from rich.live import Live
 
 from refmodel.cache.disk import behind_cache
-from refmodel.cli.commands import DISK, FiniteRange, disk_at, fail, log_structured, main
+from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
+from refmodel.core.finite_range import FiniteRange
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
