@@ -5,15 +5,11 @@ import json
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from scheduler_bugs import built
 
-from conformance.cli import main
 from support.proved_disk import PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
@@ -65,42 +61,6 @@ def test_mistakes_are_one_line_and_a_status(disk: Path, tmp_path: Path) -> None:
     call("status", tmp_path, status=1)
     (disk / "members").write_text("blocks many\n")
     call("read", disk, 0, status=5)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "exec:{} adapter --mirrors 3",
-        "python:proofs.disk.cutting_target:open_mirrors",
-    ],
-)
-def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    arguments = ["run", "--target", target.format(PROGRAM), "--traces", "20", "--seed", "5"]
-    result = CliRunner().invoke(main, [*arguments, "--jobs", "1"])
-    assert result.exit_code == 0, result.output
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (
-            "      write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) "
-            "members clean;\n      run set next",
-            "      ignore (members, clean);\n      run set next",
-        ),
-        ("settle_leg set.layout.code set.size", "settle_leg set.layout.code 0"),
-    ],
-    ids=["the record of the members is not written", "settle copies nothing"],
-)
-def test_the_kit_finds_mirrors_that_break_their_promise(old: str, new: str, tmp_path: Path) -> None:
-    bug = {"what": new, "old": old, "new": new}
-    program = built(tmp_path, bug, "mirror_set.ml")
-    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter --mirrors 2"]
-    done = subprocess.run(
-        [sys.executable, *arguments, "--traces", "40", "--seed", "5"], cwd=ROOT, capture_output=True
-    )
-    assert done.returncode == 1
 
 
 @pytest.mark.skipif(not shutil.which("qemu-img"), reason="NOT RUN: no qemu-img: make engines")

@@ -1,17 +1,12 @@
 """The proved disk on devices with parity: one device may fail, or two, and what they had is
 computed from the others."""
 
-import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from scheduler_bugs import built
 
-from conformance.cli import main
-from support.proved_disk import PROGRAM, call
+from support.proved_disk import call
 
 ROOT = Path(__file__).parents[2]
 BLOCK = 4096
@@ -73,36 +68,3 @@ def test_a_device_has_a_part_of_the_data(tmp_path: Path) -> None:
     blocks = int((disk / "members").read_text().split()[1])
     most = whole * BLOCK + (blocks - whole) * BLOCK // 4
     assert max((disk / f"device-{i}").stat().st_size for i in range(5)) <= most
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "exec:{} adapter --raid5 4",
-        "exec:{} adapter --raid6 5",
-        "python:proofs.disk.cutting_target:open_raid5",
-        "python:proofs.disk.cutting_target:open_raid6",
-    ],
-)
-def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    arguments = ["run", "--target", target.format(PROGRAM), "--traces", "20", "--seed", "5"]
-    result = CliRunner().invoke(main, [*arguments, "--jobs", "1"])
-    assert result.exit_code == 0, result.output
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("lxor Bytes.get_uint8 y i", "lor Bytes.get_uint8 y i"),
-        ("!product a b", "max a b"),
-    ],
-    ids=["the sum of two bytes is another one", "and so is their product"],
-)
-def test_the_kit_finds_pieces_that_are_wrong(old: str, new: str, tmp_path: Path) -> None:
-    program = built(tmp_path, {"what": new, "old": old, "new": new}, "field.ml")
-    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter --raid6 4"]
-    done = subprocess.run(
-        [sys.executable, *arguments, "--traces", "40", "--seed", "5"], cwd=ROOT, capture_output=True
-    )
-    assert done.returncode == 1
