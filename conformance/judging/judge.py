@@ -77,7 +77,8 @@ def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     failed = [at for at in sure.values() if at is not None]
     if failed and len(failed) < len(sure):
         return _disagreement(sure)
-    promise = promises.broken(trace)
+    counted = opinions.get("model") or model.judge_one(trace)
+    promise = promises.broken(trace, counted.held)
     if promise is not None and (not failed or promise.at < min(failed)):
         return broken_promise(promise)
     unsure = {name: opinion.unsure for name, opinion in opinions.items() if opinion.unsure}

@@ -15,16 +15,14 @@ request has no fault. What else these operations are answered is left open.
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from conformance.contract import model
 from conformance.contract.devices import beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
-from conformance.judging.orders import search
 from conformance.judging.orders.configurations import held
-from conformance.judging.orders.steps import placed, until
+from conformance.judging.orders.steps import placed
 from conformance.judging.orders.walk import UNSEEN
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
@@ -34,6 +32,7 @@ REPLACED = "replaced"  # an absent device that a spare may have replaced
 # operation -> the state of a device in which it has no fault
 DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
 OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
+EMPTY: Mapping[int, int] = {}
 OF_VIEWS = ("snapshot", "revert")  # those that need room for one more view
 
 
@@ -66,15 +65,16 @@ def accepted(trace: Trace) -> Broken | None:
     return Broken(0, "missing-refusal", expected, actual)
 
 
-def broken(trace: Trace) -> Broken | None:
+def broken(trace: Trace, held_before: Mapping[int, int] = EMPTY) -> Broken | None:
     """Return the first promise that the trace does not keep, or None.
 
-    What the trace answers has to be what the contract of the specs allows."""
+    What the trace answers has to be what the contract of the specs allows. Where requests overlap,
+    `held_before` is what the search for an order counted."""
     promised = trace.events[0].get("result") or {}
     most = promised.get("holds", trace.hello.get("holds"))
     scrubbed = _scrubbed(trace)
     taken = promised.get("snapshots", trace.hello.get("snapshots"))
-    refused = _refused(trace, most, taken) if most is not None else None
+    refused = _refused(trace, most, taken, held_before) if most is not None else None
     found = [one for one in (scrubbed, refused, _kept_device(trace)) if one is not None]
     return min(found, key=lambda one: one.at, default=None)
 
@@ -123,7 +123,9 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
         return ()
 
 
-def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
+def _refused(
+    trace: Trace, most: int, taken: int | None, held_before: Mapping[int, int]
+) -> Broken | None:
     """Return the first request that was refused for want of space while few enough blocks were
     held.
 
@@ -138,7 +140,11 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
     if not suspects:
         return None
     repeats = _repeats(trace)
-    before = _before_each(trace, suspects)
+    before = (
+        ((held_before.get(index), math.inf) for index in suspects)
+        if trace.overlapping
+        else _before_each(trace, suspects)
+    )
     for index in suspects:
         most_held, most_taken = next(before)
         if most_held is None:
@@ -190,16 +196,9 @@ def _kept_device(trace: Trace) -> Broken | None:
 
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
-    """Yield how many blocks all views may have held when each of these requests was called, but for
-    what was in flight then; and how many snapshots there may have been. Snapshots are not counted
-    where requests overlap.
+    """Yield how many blocks all views may have held before each of these requests, and how many
+    snapshots there may have been.
     """
-    if trace.overlapping:
-        events = placed(trace.events)
-        for index in suspects:
-            before = until(events, events[index]["called"] - 1)
-            yield search.judge(replace(trace, events=before)).held, math.inf
-        return
     states, done = model.init(trace.hello), 0
     for index in suspects:
         for event in trace.events[done:index]:

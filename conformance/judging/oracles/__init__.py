@@ -6,7 +6,7 @@ An oracle is a function from traces to opinions, one each, in their order: `mode
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from conformance.contract.trace import Trace
@@ -18,12 +18,14 @@ class Opinion:
 
     `at` is the index in `trace.events` of the first event that the contract does not allow, None if
     it allows all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by
-    an oracle that judges what happened inside: which spec does not allow which event there.
+    an oracle that judges what happened inside: which spec does not allow which event there. `held`
+    is set by the model where requests overlap: the `held` of its search for an order.
     """
 
     at: int | None
     unsure: str = ""
     inside: str = ""
+    held: dict[int, int] = field(default_factory=dict)
 
 
 Oracle = Callable[[Sequence[Trace]], list[Opinion]]

@@ -21,7 +21,7 @@ def judge_one(trace: Trace) -> Opinion:
     """
     if trace.overlapping:
         outcome = search.judge(trace)
-        return Opinion(outcome.at, outcome.unsure)
+        return Opinion(outcome.at, outcome.unsure, held=outcome.held)
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events):
         if "failure" in event:

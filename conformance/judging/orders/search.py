@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from conformance.contract import model
 from conformance.contract.trace import Trace
@@ -23,12 +23,12 @@ WHOLE_PREFIX_STEPS = 2_000  # the same for a prefix of a trace
 class Outcome:
     """The result of the search: `at` is the index of the first event without an order, or None.
 
-    `unsure` says why the search gave up. `held` is how many blocks all views together may hold at
-    the end; None if there is no order, or the search gave up."""
+    `unsure` says why the search gave up. `held` is what `Search.held` is; it is empty if there is
+    no order, or the search gave up."""
 
     at: int | None = None
     unsure: str = ""
-    held: int | None = None
+    held: dict[int, int] = field(default_factory=dict)
 
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
@@ -50,7 +50,7 @@ def _outcome(trace: Trace, search: Search) -> Outcome:
     if at is not None:
         most = max(WHOLE_PREFIX_STEPS if search.whole else PREFIX_STEPS, search.taken)
         return Outcome(_first_without_order(trace, at, most, search.whole))
-    return Outcome(held=search.held())
+    return Outcome(held=search.held)
 
 
 def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) -> int:

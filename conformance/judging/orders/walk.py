@@ -53,12 +53,17 @@ UNSEEN = -2  # stands for every tag that no read returned
 class Search:
     """The search for an order of one trace; with `whole`, no blocks are judged apart.
 
-    That is quicker while there are few configurations. It needs a trace that `may_be_whole`."""
+    That is quicker while there are few configurations. It needs a trace that `may_be_whole`.
+
+    `held` has, for each request that is refused for want of space, by its index, an upper bound on
+    the number of blocks that all views together held when it was called, but for what was in flight
+    then."""
 
     trace: Trace
     most_steps: int
     whole: bool = False
     configs: list[Config] = field(default_factory=list)
+    held: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hello, events = self.trace.hello, self.trace.events
@@ -90,6 +95,8 @@ class Search:
         for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
+                if model.answer_of(event) == "no-space":
+                    self.held[index] = self._held()
                 self._call(index, event)
             elif "failure" in event:
                 return None
@@ -100,8 +107,7 @@ class Search:
                 return index
         return None
 
-    def held(self) -> int:
-        """Return an upper bound on the number of blocks that all views together hold."""
+    def _held(self) -> int:
         if self.whole:
             return max(held(config.world.now, UNSEEN) for config in self.configs)
         return max(
