@@ -118,6 +118,10 @@ class Member:
         self.index, self.id, self.device = index, id, device
         self.state, self.since, self.catches_up = ComponentState.RESYNCING, 0, "rebuild"
 
+    def distrust(self) -> None:
+        """Let nothing be read from it: what it lacks is not known."""
+        self.state = ComponentState.STALE
+
     def begin_resync(self) -> None:
         """Let it take part in all writes from now on, and catch up with earlier ones."""
         self.state = ComponentState.RESYNCING

@@ -51,8 +51,21 @@ class Resync:
         self.lost = 0  # chunks and pages of which no good copy is left
 
     def begin(self, member: Member) -> None:
-        """Find out what a member lacks."""
-        self._state.survey.learn_births()
+        """Find out what a member lacks, or put that off until enough devices are there.
+
+        Raises DataLost if they fail meanwhile; a step finds it out then.
+        """
+        self._complete.pop(member.index, None)
+        self._queues.pop(member.index, None)
+        if self._array.writable:
+            self._find_out(member)
+
+    def _find_out(self, member: Member) -> None:
+        try:
+            self._state.survey.learn_births()
+        except DataLost:
+            member.distrust()
+            raise
         missed = []
         for leg, component in self._array.components(member):
             born = self.births(leg, member.since)
@@ -70,7 +83,6 @@ class Resync:
             ]
             if leg is self._array.performance:
                 component.lack(range(self._first_page))
-        self._complete.pop(member.index, None)
         self._queues[member.index] = deque(sorted(missed, key=lambda stripe: stripe.born))
 
     def begin_all(self) -> None:
@@ -103,6 +115,10 @@ class Resync:
         return {member.index: len(self._queues.get(member.index, ())) for member in stale}
 
     def _step(self, member: Member) -> bool:
+        if member.index not in self._queues:
+            if not self._array.writable:
+                return False
+            self._find_out(member)
         queue = self._queues[member.index]
         while queue and not self._is_due(queue[0]):
             queue.popleft()

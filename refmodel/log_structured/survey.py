@@ -110,4 +110,6 @@ class Survey:
         def read(page: int, kind: MapKind) -> Node:
             return pages.get(page, kind, "recovery")
 
-        return PageMarking(read, pages.in_use.mark, pages.in_use.mark_damaged)
+        return PageMarking(
+            read, pages.in_use.mark, pages.in_use.mark_damaged, lambda: pages.can_read
+        )

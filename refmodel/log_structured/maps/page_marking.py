@@ -41,11 +41,18 @@ class PageMarking:
     """A walk over trees: the subtrees that are left, and the pages that were found."""
 
     def __init__(
-        self, read: Read, mark: Mark, mark_damaged: Callable[[int, MapKind], None]
+        self,
+        read: Read,
+        mark: Mark,
+        mark_damaged: Callable[[int, MapKind], None],
+        can_read: Callable[[], bool],
     ) -> None:
+        """`can_read` tells whether enough devices are there: only then is a page damaged that
+        cannot be read."""
         self.read = read
         self._mark = mark
         self._mark_damaged = mark_damaged
+        self._can_read = can_read
         self._found = SparseColumn("B")  # 1: the page was found
         self._left: list[Subtree] = []  # the next one last
 
@@ -62,7 +69,8 @@ class PageMarking:
     def step(self, *, leaves: bool = False) -> None:
         """Mark pages, up to the next one that has to be read; leaves are read only if asked for.
 
-        Raises DataLost if a node refers to a page that does not exist.
+        Raises DataLost if a node refers to a page that does not exist, or if too few devices are
+        there: then the next step reads the same page.
         """
         while self._left:
             page, kind, low, end, is_leaf = self._left.pop()
@@ -79,6 +87,10 @@ class PageMarking:
         try:
             node = self.read(page, kind)
         except DataLost:
+            if not self._can_read():
+                self._found[page] = 0
+                self._left.append(Subtree(page, kind, low, end, False))
+                raise
             self._mark_damaged(page, kind)
             return
         self._mark(page, kind, node.born)
@@ -102,7 +114,9 @@ def pages_in_use(pages: PageStore, trees: list[tuple[int, MapKind, int]]) -> dic
     def mark(page: int, kind: MapKind, _: int) -> None:
         found[page] = kind
 
-    walk = PageMarking(pages.look, mark, lambda page, kind: mark(page, kind, 0))
+    walk = PageMarking(
+        pages.look, mark, lambda page, kind: mark(page, kind, 0), lambda: pages.can_read
+    )
     for root, kind, low in trees:
         walk.add(root, kind, low)
     while not walk.is_done:

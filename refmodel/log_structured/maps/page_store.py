@@ -95,6 +95,11 @@ class PageStore:
         """The pages that no component could give."""
         return self.in_use.damaged
 
+    @property
+    def can_read(self) -> bool:
+        """True if a device is there that has all pages."""
+        return bool(self._leg.active())
+
     def limit_memory(self, memory: int) -> None:
         """Let nodes take at most `memory` bytes.
 

@@ -22,6 +22,7 @@ from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps.free_pages import FreePages
 from refmodel.log_structured.maps.page_marking import READ_AHEAD
 from refmodel.log_structured.scrub import scrub
+from support.array_disks import TrackedDisk
 from support.disks import block
 from support.histories import History
 
@@ -241,3 +242,38 @@ def test_a_clean_close_leaves_little_to_replay(
         assert again.state.checkpoint_number == number + (not refused)
         assert again.state.log.used == used if refused else again.state.log.used <= REPLAYED < used
         assert again.read(0, 200) == b"".join(map(block, range(200)))
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("layout", ["mirror", "raid6-4+2"])
+def test_what_a_device_lacks_is_found_out_once_enough_devices_are_there(
+    folder: Path, layout: str
+) -> None:
+    """While no device has the maps, pages are not damaged, and one that returns lacks more than
+    is known."""
+    one = TrackedDisk(folder, layout, fanout=4)
+    one.fill()
+    one.disk.checkpoint()
+    away = range(one.disk.geometry.m)
+    for device in away:
+        one.disk.fail(device)
+    one.fill()
+    one.disk.checkpoint()
+    one.reopen()
+    assert not one.disk.state.survey.is_done
+    others = range(len(away), len(one.states()))
+    for device in others:
+        one.disk.fail(device)
+    for device in away:
+        one.disk.return_(device)
+        assert one.states()[device] == "stale"
+    assert not one.disk.resync.step()
+    for device in others:
+        one.disk.return_(device)
+    one.disk.settle()
+    assert not one.disk.state.pages.damaged and scrub(one.disk).clean and one.is_right()
+    for device in others[: len(away)]:
+        one.disk.fail(device)
+    one.reopen()
+    assert one.is_right()
+    one.disk.abandon()
