@@ -14,16 +14,14 @@ request has no fault. What else these operations are answered is left open.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from conformance.contract import model
 from conformance.contract.devices import beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
-from conformance.judging.orders.configurations import held
+from conformance.judging.orders.configurations import held, rewritten
 from conformance.judging.orders.steps import placed
-from conformance.judging.orders.walk import UNSEEN
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 ABSENT = "absent"
@@ -139,7 +137,6 @@ def _refused(
     ]
     if not suspects:
         return None
-    repeats = _repeats(trace)
     before = (
         ((held_before.get(index), math.inf) for index in suspects)
         if trace.overlapping
@@ -151,7 +148,7 @@ def _refused(
             continue  # the contract does not allow what came before, or the search gave up
         if taken is not None and trace.events[index]["op"] in OF_VIEWS and most_taken >= taken:
             continue
-        most_held += repeats + _arriving(trace, index)
+        most_held += _arriving(trace, index)
         if most_held <= most:
             event = trace.events[index]
             return Broken(
@@ -199,13 +196,13 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None
     """Yield how many blocks all views may have held before each of these requests, and how many
     snapshots there may have been.
     """
-    states, done = model.init(trace.hello), 0
+    states, done, twice = model.init(trace.hello), 0, rewritten(trace.events)
     for index in suspects:
         for event in trace.events[done:index]:
             states = states and _after(states, event)
         done = index
         yield (
-            max((held(state, UNSEEN) for state in states), default=None),
+            max((held(state, twice) for state in states), default=None),
             max((len(state.snaps) for state in states), default=0),
         )
 
@@ -223,14 +220,3 @@ def _arriving(trace: Trace, index: int) -> int:
         and (other["answered"] is None or other["answered"] >= event["called"])
     ]
     return sum(len(one["tags"]) for one in together if one["op"] == "write")
-
-
-def _repeats(trace: Trace) -> int:
-    """Return how often a tag was written again to the same block: the engine may hold both."""
-    written = Counter(
-        pair
-        for event in trace.events
-        if event["op"] == "write"
-        for pair in enumerate(event["tags"], event["lba"])
-    )
-    return sum(times - 1 for times in written.values())

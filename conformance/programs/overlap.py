@@ -42,6 +42,9 @@ RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is n
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
 PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: all
+# As many times as may be in flight: a request may overlap so many before it. One may be slow, while
+# others come and go.
+REACHES = (1, 1, 4)
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
@@ -99,6 +102,7 @@ class _Writer:
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least = choose.choice([1, 1, max(1, most - 1)])  # of what a request may overlap
+        self._reach = (most - 1) * choose.choice(REACHES)  # the most of it
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         self._uncounted = 0
@@ -167,7 +171,7 @@ class _Writer:
         if kind == "write" and self._choose.random() < self._durable:
             request["fua"] = True
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
-            request["overlaps"] = self._choose.randint(self._least, self._most - 1)
+            request["overlaps"] = self._choose.randint(self._least, self._reach)
         if self._cuts and self._choose.random() < self._cuts:
             request["cut"] = {
                 "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),

@@ -10,6 +10,8 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 - A power cut follows soon on a recovery, with few small changes in between.
 - All blocks are written again and again, durably: what was freed is used again while a log still
   has what was there before, and the power fails.
+- A disk that is nearly full is written over in short pieces by chance, for long, so that it has to
+  be cleaned, and must not refuse anything.
 """
 
 from collections.abc import Sequence
@@ -27,6 +29,12 @@ STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
 MOST_TURNED = 600  # blocks
+CHURNED = (1, 2, 3)  # times as many writes as the disk has blocks
+LEFT_FREE = (0, 4, 8, 16)  # of a disk that is churned, one block in so many is not mapped; 0: none
+MOST_CHURNED = 400  # writes
+PIECES = (1, 1, 1, 1, 2, 3, 8)  # blocks of them
+OTHER_ONE_IN = 24  # of them: another change instead
+OTHERS = ("snapshot", "delete", "delete", "unmap", "clean", "checkpoint", "restart", "crash")
 OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
 # What comes while much is left to do; `open` stands for an opening.
@@ -47,6 +55,7 @@ class WideWriter(FullWriter):
                     self._fill_in_pieces,
                     self._put_off,
                     self._turn_over,
+                    self._churn,
                 )
             )()
             self._uncounted = len(self._requests)  # the program goes on for as long as any other
@@ -147,6 +156,29 @@ class WideWriter(FullWriter):
             if self._upto(7) == 0:
                 self._open()
         self._open(("crash",))
+
+    def _churn(self) -> None:
+        """A disk is written over in short pieces; what snapshots keep is freed soon."""
+        others = [op for op in OTHERS if NEEDS[op] in {None, *self._capabilities}]
+        one_in, before = self._one_of(LEFT_FREE), self._upto(1)
+        free = -(-self._blocks // one_in) if one_in else 0
+        first, last = (free, self._blocks) if before else (0, self._blocks - free)
+        if first == last:
+            return
+        self._write_at(first, last - first)
+        for _ in range(min(self._one_of(CHURNED) * self._blocks, MOST_CHURNED)):
+            if rarely(self._choose, OTHER_ONE_IN):
+                op = self._one_of(others)
+                if op in ("snapshot", "delete"):
+                    op = "delete" if "m0" in self._now.views else "snapshot"
+                    self._request_of_name(op, "m0")
+                elif op in OPENINGS:
+                    self._open((op,))
+                else:
+                    self._add(op)
+            count = min(self._one_of(PIECES), last - first)
+            self._write_at(first + self._upto(last - first - count), count)
+        self._read_back()
 
     def _open_again_and_again(self) -> None:
         """Openings and one kind of change in turn, often durable; a snapshot lives through all."""

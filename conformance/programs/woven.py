@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
-from conformance.programs.overlap import CHANGES, ENDS_ALL
+from conformance.programs.overlap import CHANGES, ENDS_ALL, REACHES
 from conformance.programs.schedules import WITH_THE_NEXT, Schedules
 from conformance.targets.base import Message
 
@@ -38,7 +38,7 @@ def woven(
     `overlaps` stays as it is.
     """
     busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
-    least = choose.choice([1, 1, most - 1])
+    least, reach = choose.choice([1, 1, most - 1]), (most - 1) * choose.choice(REACHES)
     pace = Schedules(choose) if schedules else None
     cuts = _Cuts(choose, program, most, pace, in_a_row)
     result = list(program[:1])
@@ -49,7 +49,7 @@ def woven(
         more: dict[str, Any] = {}
         if request["op"] in OVERLAPPING:
             if choose.random() < busy:
-                more["overlaps"] = choose.randint(least, most - 1)
+                more["overlaps"] = choose.randint(least, reach)
             if busy:
                 more |= cuts.schedule()
             cuts.note(request)

@@ -1,14 +1,17 @@
 """Configurations of the search for an order: what may have happened, and which of them are one."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 from itertools import compress
 from operator import is_not
 from typing import Any, NamedTuple
 
 from conformance.contract.model import ZERO, State
+from conformance.contract.trace import Event
 from conformance.judging.orders.columns import Blocks, Columns
 from conformance.judging.orders.worlds import World
 
+UNSEEN = -2  # stands for every tag that no read returned
 MOST_COMPARED = 64  # configurations with the same steps taken, of which each two are compared
 
 Merge = Callable[[Columns], Columns]
@@ -32,11 +35,31 @@ def agrees(state: State, image: dict[int, int]) -> bool:
     return all(state.live.get(lba, ZERO) == tag for lba, tag in image.items())
 
 
-def held(state: State, unseen: int) -> int:
-    """Return how many different blocks all views hold, at most: tags `unseen` may all differ."""
-    pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
-    told = [pair for pair in pairs if pair[1] != unseen]
-    return len(set(told)) + len(pairs) - len(told)
+def held(state: State, rewritten: Container[tuple[int, int]], at: int = 0) -> int:
+    """Return how many different blocks all views hold, at most.
+
+    Two views that hold the same tag in the same block may hold two copies if that is `rewritten`,
+    or if the tag stands for any that no read returned. Block 0 of the state is block `at`."""
+    once: set[tuple[int, int]] = set()
+    copies = 0
+    for view in (state.live, *state.snaps.values()):
+        for lba, tag in view.items():
+            if tag == UNSEEN or (lba + at, tag) in rewritten:
+                copies += 1
+            else:
+                once.add((lba, tag))
+    return len(once) + copies
+
+
+def rewritten(events: Iterable[Event]) -> set[tuple[int, int]]:
+    """Return each LBA and tag that is written there more than once: an engine may store both."""
+    times = Counter(
+        pair
+        for event in events
+        if event["op"] == "write"
+        for pair in enumerate(event["tags"], event["lba"])
+    )
+    return {pair for pair, number in times.items() if number > 1}
 
 
 def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:

@@ -18,6 +18,7 @@ linearization (Lowe, "Testing for linearizability", 2017), with five reductions 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 from immutables import Map
@@ -27,7 +28,14 @@ from conformance.contract.state import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import Budget
 from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
-from conformance.judging.orders.configurations import Config, agrees, held, merged
+from conformance.judging.orders.configurations import (
+    UNSEEN,
+    Config,
+    agrees,
+    held,
+    merged,
+    rewritten,
+)
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
 from conformance.judging.orders.lookahead import lookahead
@@ -45,8 +53,6 @@ from conformance.judging.orders.steps import (
     timeline,
 )
 from conformance.judging.orders.worlds import MARK, World, after
-
-UNSEEN = -2  # stands for every tag that no read returned
 
 
 @dataclass
@@ -108,15 +114,20 @@ class Search:
         return None
 
     def _held(self) -> int:
+        twice = self._rewritten
         if self.whole:
-            return max(held(config.world.now, UNSEEN) for config in self.configs)
+            return max(held(config.world.now, twice) for config in self.configs)
         return max(
             sum(
-                max(held(self._disks.worlds[column.disk].now, UNSEEN) for column in columns)
-                for columns in config.blocks.values()
+                max(held(self._disks.worlds[column.disk].now, twice, lba) for column in columns)
+                for lba, columns in config.blocks.items()
             )
             for config in self.configs
         )
+
+    @cached_property
+    def _rewritten(self) -> set[tuple[int, int]]:
+        return rewritten(self.trace.events)
 
     def _call(self, index: int, event: Event) -> None:
         if event["op"] not in OVERLAPPING or "failure" in event:

@@ -47,7 +47,7 @@ def test_the_shapes_are_in_them() -> None:
 
 def test_holes_are_cut_up_to_a_border_and_written_in() -> None:
     inside = 0
-    for program in programs(60):
+    for program in programs(90):
         for hole, write in pairwise(program):
             if hole["op"] == "unmap" and hole["count"] >= 4 and write["op"] == "write":
                 into = write["lba"] - hole["lba"]
@@ -82,6 +82,15 @@ def test_all_blocks_are_written_again_and_again_durably() -> None:
         durably = [one for one in begins if one["op"] == "flush" or "fua" in one]
         turned += program[0]["blocks"] > 3 and len(whole) > 5 and len(durably) > 3
     assert turned > 4, turned
+
+
+def test_a_full_disk_is_written_over_by_chance_for_long() -> None:
+    churned = 0
+    for program in programs(60):
+        full = len(program[1].get("tags", ())) == program[0]["blocks"] >= 16
+        short = [one for one in program[2:150] if len(one.get("tags", ())) in range(1, 9)]
+        churned += full and len(short) > 120
+    assert churned > 2, churned
 
 
 def test_every_fourth_program_of_a_campaign_is_wide() -> None:
