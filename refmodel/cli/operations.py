@@ -22,6 +22,7 @@ from refmodel.cli.commands import (
     main,
 )
 from refmodel.log_structured.geometry import CLEANERS
+from refmodel.observe.describe import counted
 from refmodel.registry import create, plan
 
 LBA = click.argument("lba", type=int)
@@ -253,4 +254,5 @@ def ls(disk: Path) -> None:
     """
     with disk_at(disk) as opened:
         for name in opened.snapshots():
-            click.echo(f"{name}\t{len(opened.mapped(0, opened.geometry.blocks, name))} blocks")
+            mapped = len(opened.mapped(0, opened.geometry.blocks, name))
+            click.echo(f"{name}\t{counted(mapped, 'block')}")

@@ -20,7 +20,7 @@ def describe(disk: LogStructuredDisk) -> str:
 def _shape(disk: LogStructuredDisk) -> Iterator[str]:
     shape = disk.geometry
     whole = size(shape.blocks * shape.block_bytes)
-    yield f"disk      {shape.blocks} blocks of {size(shape.block_bytes)}: {whole}"
+    yield f"disk      {counted(shape.blocks, 'block')} of {size(shape.block_bytes)}: {whole}"
     yield f"layout    {shape.layout} on {shape.devices} devices of {size(shape.device_bytes)}"
     if shape.reduces:
         names = ", ".join(name for name in REDUCTIONS if getattr(shape, name))
@@ -38,9 +38,9 @@ def _log(disk: LogStructuredDisk) -> Iterator[str]:
     used, whole = size(log.used), size(disk.geometry.log_bytes)
     yield f"durable log   {used} of {whole} used, from position {log.tail} to {log.head}"
     yield f"              next record {log.sequence}, generation {log.generation}"
-    yield f"              recovery rewrote {log.remirrored} copies of records"
+    yield f"              recovery rewrote {log.remirrored} of the copies of records"
     yield f"checkpoint    number {number}, in slot {number % 2}"
-    yield f"bank          {len(disk.state.chunks.bank)} chunks wait to be destaged"
+    yield f"bank          {counted(len(disk.state.chunks.bank), 'chunk')} to be destaged"
 
 
 def _views(disk: LogStructuredDisk) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _views(disk: LogStructuredDisk) -> Iterator[str]:
 
 def _view(view: View) -> str:
     mapped = sum(1 for _ in view.map.items())
-    what = f"{mapped} blocks mapped, root page {view.map.root or 'none'}"
+    what = f"{counted(mapped, 'block')} mapped, root page {view.map.root or 'none'}"
     if view.name:
         return f"{view.name}: {what}, taken at {view.taken}"
     if view.taken:
@@ -83,7 +83,7 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
         f"{len(pages.pending)} free after the next checkpoint"
     )
     for kind, name in names.items():
-        yield f"  {name:<28} {pages.used[kind]:>6} nodes"
+        yield f"  {name:<28} {pages.used[kind]:>6} {'node' if pages.used[kind] == 1 else 'nodes'}"
     if pages.damaged:
         yield f"  pages without a good copy: {', '.join(map(str, pages.damaged))}"
 
@@ -100,6 +100,11 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
         yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"
     if len(segments.sealed) > SEGMENTS_SHOWN:
         yield f"  and {len(segments.sealed) - SEGMENTS_SHOWN} more"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 block` or `8 blocks`."""
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def size(count: float) -> str:

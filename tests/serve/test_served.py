@@ -86,7 +86,7 @@ def test_commands_on_a_disk_that_is_served(serve: Serve) -> None:
     assert refmodel("read", server.disk, 5, "--view", "s1").stdout == b"by command".ljust(
         4096, b"\0"
     )
-    assert refmodel("ls", server.disk).stdout == b"s1\t1 blocks\n"
+    assert refmodel("ls", server.disk).stdout == b"s1\t1 block\n"
     refmodel("revert", server.disk, "s1")
     assert refmodel("read", server.disk, 5).stdout.startswith(b"by command")
     refmodel("fail", server.disk, 1)

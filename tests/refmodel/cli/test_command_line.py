@@ -27,7 +27,7 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
     run("flush", disk)
     assert run("read", disk, 3).stdout == b"later".ljust(4096, b"\0")
     assert run("read", disk, 3, "--view", "s1").stdout == b"from stdin".ljust(4096, b"\0")
-    assert run("ls", disk).stdout == b"s1\t1 blocks\n"
+    assert run("ls", disk).stdout == b"s1\t1 block\n"
     run("revert", disk, "s1")
     assert run("read", disk, 3).stdout.startswith(b"from stdin")
     run("delete", disk, "s1")
