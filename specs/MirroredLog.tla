@@ -250,7 +250,7 @@ Damage(d, p) ==         \* A record decays on one device.
     /\ UNCHANGED <<slots, ringCache, slotCache, book, here, memory, history>>
 ----------------------------------------------------------------------------
 Init ==
-    /\ ring = [d \in Device |-> Blank]
+    /\ ring = [d \in Device |-> BlankRing]
     /\ slots = [d \in Device |-> [i \in 0 .. 1 |-> IF i = 1 /\ d \in Member THEN First ELSE NoCheckpoint]]
     /\ ringCache = [d \in Device |-> Empty] /\ slotCache = [d \in Device |-> Empty]
     /\ book = [v \in Voter |-> IF v \in Member \union Others THEN Founding ELSE [Founding EXCEPT !.term = 0, !.promise = 0]]

@@ -147,7 +147,7 @@ Return(c) ==            \* What it lacks is on record; or nothing was written si
     /\ took' = took \ {c}
     /\ UNCHANGED <<media, book, world, phase, record, untold, votes, log, newest, pending, contents, history>>
 
-Blank == [p \in 0 .. Size - 1 |-> Nothing]
+BlankRing == [p \in 0 .. Size - 1 |-> Nothing]
 
 Replace(c, d) ==        \* A new device takes the place of one that is gone, and is empty.
     /\ Ready("up")
@@ -155,7 +155,7 @@ Replace(c, d) ==        \* A new device takes the place of one that is gone, and
     /\ d \notin On(Member)
     /\ here' = {e \in here : e \in Others \/ Place[e] # Place[d]} \union {d}
     /\ On(Reachable) \subseteq here'
-    /\ ring' = [ring EXCEPT ![d] = Blank]
+    /\ ring' = [ring EXCEPT ![d] = BlankRing]
     /\ slots' = [slots EXCEPT ![d] = [i \in 0 .. 1 |-> NoCheckpoint]]
     /\ ringCache' = [ringCache EXCEPT ![d] = Empty] /\ slotCache' = [slotCache EXCEPT ![d] = Empty]
     /\ Save([record.on EXCEPT ![c] = d], [state EXCEPT ![c] = "stale"])

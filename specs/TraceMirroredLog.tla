@@ -254,7 +254,7 @@ Follow ==
 TraceInit ==
     /\ trace \in DOMAIN Traces
     /\ next = 1 /\ frozen = 1 /\ starts = [s \in {1} |-> 0]
-    /\ ring = [d \in Device |-> Blank]
+    /\ ring = [d \in Device |-> BlankRing]
     /\ slots = [d \in Device |-> [i \in 0 .. 1 |-> IF i = 1 /\ d \in Member THEN First ELSE NoCheckpoint]]
     /\ ringCache = [d \in Device |-> Empty] /\ slotCache = [d \in Device |-> Empty]
     /\ LET r == [Founding EXCEPT !.term = Header.term, !.promise = Header.term]
