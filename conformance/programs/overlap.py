@@ -78,6 +78,12 @@ def written(
     return _Writer(choose, able, devices, faults, ops, most, cuts, schedules).program
 
 
+def reaches(choose: random.Random, most: int) -> tuple[int, int]:
+    """Return how many requests before it a request may overlap, at least and at most."""
+    reach = (most - 1) * choose.choice(REACHES)
+    return choose.choice([min(1, reach), min(1, reach), most - 1, reach]), reach
+
+
 class _Writer:
     def __init__(
         self,
@@ -101,8 +107,7 @@ class _Writer:
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
-        self._least = choose.choice([1, 1, max(1, most - 1)])  # of what a request may overlap
-        self._reach = (most - 1) * choose.choice(REACHES)  # the most of it
+        self._least, self._reach = reaches(choose, most)
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         self._uncounted = 0

@@ -7,7 +7,7 @@ import random
 CHOICES = 20  # digits of a schedule
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 # Of the other steps: the process that has waited longest is passed over, as a slow reader would be.
-PASSED_OVER = (0, 0, 0.9)
+PASSED_OVER = (0, 0, 0.9, 1)
 NEXT_ONE = 1  # the digit of the process behind it
 # Last octal digits: a process gets the request together with the next one, or an answer is waited
 # for before that.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
-from conformance.programs.overlap import CHANGES, ENDS_ALL, REACHES
+from conformance.programs.overlap import CHANGES, ENDS_ALL, reaches
 from conformance.programs.schedules import WITH_THE_NEXT, Schedules
 from conformance.targets.base import Message
 
@@ -38,7 +38,7 @@ def woven(
     `overlaps` stays as it is.
     """
     busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
-    least, reach = choose.choice([1, 1, most - 1]), (most - 1) * choose.choice(REACHES)
+    least, reach = reaches(choose, most)
     pace = Schedules(choose) if schedules else None
     cuts = _Cuts(choose, program, most, pace, in_a_row)
     result = list(program[:1])
