@@ -87,7 +87,7 @@ def test_all_blocks_are_written_again_and_again_durably() -> None:
 def test_a_full_disk_is_written_over_by_chance_for_long() -> None:
     churned = 0
     for program in programs(150):
-        full = len(program[1].get("tags", ())) == program[0]["blocks"] >= 16
+        full = len(program[1].get("tags", ())) >= 0.75 * program[0]["blocks"] >= 12
         short = [one for one in program[2:150] if len(one.get("tags", ())) in range(1, 9)]
         churned += full and len(short) > 120
     assert churned > 3, churned
