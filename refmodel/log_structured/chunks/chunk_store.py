@@ -6,7 +6,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
@@ -136,15 +136,16 @@ class ChunkStore:
 
     def locate(self, mbas: Sequence[int | None], cause: str = "foreground") -> Located:
         """Find out where chunks are; those in the bank are found at once. Raises DataLost."""
-        bank, zero = self.bank, self._zero
-        found: list[Any] = [zero if mba is None else bank.get(mba) for mba in mbas]
-        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
-        self.banked[cause] += len(mbas) - len(stored) - mbas.count(None)
+        bank: Mapping[Any, bytes] = self.bank
+        found: list[Any] = [*map(bank.get, mbas)]
         if self._compressor is not None:
+            found = [None if data is None else self._compressor.decompress(data) for data in found]
+        self.banked[cause] += len(found) - found.count(None)
+        if None in mbas:
             found = [
-                data if mba is None or data is None else self._compressor.decompress(data)
-                for mba, data in zip(mbas, found, strict=True)
+                self._zero if mba is None else data for mba, data in zip(mbas, found, strict=True)
             ]
+        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
         if not stored:
             return Located(found, [])
         entries: list[Any] = self.middle.get_many(stored)
