@@ -216,7 +216,8 @@ class Requests:
             yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
-            yield from loaded(self._disk, state, record)
+            if not state.pages.has_all:
+                yield from loaded(self._disk, state, record)
             if check is not None:
                 if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)

@@ -271,8 +271,8 @@ class ChunkStore:
         if not (filled := self._addressing.fill(*groups)):
             return []
         bank, moving = self.bank, self.moving
-        mbas, lengths = [mba for mba, _ in filled], [units for _, units in filled]
-        chunks = [bank.get(mba) or moving[mba] for mba in mbas]
+        mbas, lengths = map(list, zip(*filled, strict=True))
+        chunks: list[Any] = [*map(bank.get, mbas, map(moving.get, mbas))]
         new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
         size = self.segments.blocks * self._block_bytes
@@ -287,7 +287,7 @@ class ChunkStore:
         self.segments.seal(segment, pbas, mbas, sum(lengths), stream)
         entries = dict(zip(mbas, zip(pbas, map(crc32c, chunks), strict=True), strict=True))
         ordered = sorted(mbas)
-        before = self.middle.put_many(ordered, [entries[mba] for mba in ordered])
+        before = self.middle.put_many(ordered, [*map(entries.__getitem__, ordered)])
         self.segments.remove_chunks([pba for pba, _ in before])
         self.destaged += new
         if self._deduplicates and new:
@@ -295,8 +295,8 @@ class ChunkStore:
                 del bank[duplicate]
         self.destaged_units += sum([units for mba, units in filled if mba in bank])
         for mba in mbas:
-            bank.pop(mba, None)
-            moving.pop(mba, None)
+            if bank.pop(mba, None) is None:
+                moving.pop(mba, None)
         self._dequeue(mbas)
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
@@ -320,7 +320,8 @@ class ChunkStore:
         """Queue chunks of the bank, each by the life of the chunk that it replaced."""
         bank, unit = self.bank, self._addressing.unit_bytes
         for queue, some in zip(self.queues, self.streams.of_new(mbas, replaced), strict=False):
-            queue.add({mba: len(bank[mba]) // unit for mba in some})
+            if some:
+                queue.add({mba: len(bank[mba]) // unit for mba in some})
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -49,11 +49,11 @@ class Tree(Generic[V]):
 
     def get_many(self, wanted: Sequence[int]) -> list[V | None]:
         """Return the value of each key, or None."""
-        if not self.root:
+        if not (page := self.root):
             return [None] * len(wanted)
         found: list[V | None] = []
         nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
-        root = node = load(self.root, kind)
+        root = node = load(page, kind)
         keys, at, last, missed = node.keys, 0, 0, False
         for key in wanted:
             at += 1
