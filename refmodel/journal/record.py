@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
 from itertools import chain
+from operator import itemgetter
 
 from refmodel.core.checksum import crc32c, extend
 
@@ -19,6 +20,7 @@ COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
 TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
+DATA = itemgetter(1)  # of a write, (LBA, data)
 
 
 class RecordKind(IntEnum):
@@ -61,8 +63,7 @@ class Record:
     def __post_init__(self) -> None:
         payload = len(self.data)
         if self.writes:
-            payload = TABLE.size + EXTENT.size * len(self.writes)
-            payload += sum([len(data) for _, data in self.writes])
+            payload = TABLE.size + EXTENT.size * len(self.writes) + self._data_bytes
         self.stored_bytes = record_bytes(payload, self.name)
 
     @property
@@ -73,15 +74,19 @@ class Record:
         """
         if self.kind is not RecordKind.WRITES:
             return [self.data]
-        blocks = [data for _, data in self.writes]
+        blocks = [*map(DATA, self.writes)]
         numbers = chain.from_iterable(self.extents)
         return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
 
     @property
     def extents(self) -> list[tuple[int, int]]:
         """The extents of a record of kind WRITES: LBA and number of blocks of each write."""
-        size = sum([len(data) for _, data in self.writes]) // self.count
+        size = self._data_bytes // self.count
         return [(lba, len(data) // size) for lba, data in self.writes]
+
+    @property
+    def _data_bytes(self) -> int:
+        return sum(map(len, map(DATA, self.writes)))
 
     @property
     def facts(self) -> dict[str, object]:

@@ -166,10 +166,10 @@ class Segments:
         counted = self.addressing.by_segment(pbas)
         self._know(counted)
         self.owners.remove_many(pbas)
+        self.live -= counted.total()
+        self._changed.update(counted)
         for segment, gone in counted.items():
-            self.live -= gone
             live, filled = self.sealed.lose(segment, gone)
-            self._changed.add(segment)
             if live + gone == self.units or segment in self.victims:
                 self.victims.put(segment, live, filled)
             if not live:
