@@ -320,8 +320,10 @@ class ChunkStore:
         """Queue chunks of the bank, each by the life of the chunk that it replaced."""
         bank, unit = self.bank, self._addressing.unit_bytes
         for queue, some in zip(self.queues, self.streams.of_new(mbas, replaced), strict=False):
-            if some:
+            if some and self._compressor is not None:
                 queue.add({mba: len(bank[mba]) // unit for mba in some})
+            elif some:
+                queue.add(dict.fromkeys(some, 1))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -69,9 +69,11 @@ class Tree(Generic[V]):
                     child.used, node = True, child
             keys = node.keys
             at, last = key - keys[0], len(keys)
-            if not 0 <= at < last or keys[at] != key:  # some keys are missing before it
+            if 0 <= at < last and keys[at] == key:  # no key is missing before it
+                found.append(node.values[at])
+            else:
                 at = bisect_left(keys, key)
-            found.append(node.values[at] if at < last and keys[at] == key else None)
+                found.append(node.values[at] if at < last and keys[at] == key else None)
             if missed:  # the next walk says that what was loaded is used
                 missed, last = False, 0
         return found
