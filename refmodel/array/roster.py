@@ -1,7 +1,6 @@
 """The roster: the devices that a disk knows, as members, as spares, or as devices left behind."""
 
 from collections.abc import Callable
-from operator import attrgetter
 
 from refmodel.array import label as labels
 from refmodel.array.layout import ArrayGeometry
@@ -10,8 +9,6 @@ from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.quorum import Quorum
 from refmodel.core.errors import BadRequest, DataLost
 from refmodel.media.enclosure import Enclosure
-
-STATE = attrgetter("state")
 
 
 class Roster:
@@ -72,7 +69,7 @@ class Roster:
     @property
     def redundant(self) -> bool:
         """True if every member is active."""
-        return [*map(STATE, self.members)].count(ACTIVE) == len(self.members)
+        return all([member.state is ACTIVE for member in self.members])
 
     @property
     def enough(self) -> bool:
