@@ -48,11 +48,11 @@ class Component:
 
     def write(self, offset: int, data: bytes | memoryview, cause: str) -> None:
         """Write to the device, counted under a cause; durable after the next flush."""
+        device, length = self.member.device, len(data)
         self.meter.writes[cause] += 1
-        self.meter.bytes_written[cause] += len(data)
-        device = self.member.device
+        self.meter.bytes_written[cause] += length
         assert device is not None, "only components of reachable members are written"
-        assert offset + len(data) <= self.size, "a write goes beyond its component"
+        assert offset + length <= self.size, "a write goes beyond its component"
         device.write(self.base + offset, data)
 
     def allocate(self, offset: int, length: int) -> None:

@@ -205,15 +205,15 @@ class Clients:
         for number in range(start, start + len(requests)):
             for action in stretch.actions.get(number, ()):
                 self.act(action, stretch.phase.name)
-        processor = time.thread_time()
         spent = list(THREAD.until_now())
         if arrives is not None:
             spent[TURN] -= max(0, self._watch.nanoseconds() - round(1e9 * arrives))
         THREAD.switch(ENGINE)
+        processor = time.thread_time()
         self._ask(*prepared)
+        self._processor += time.thread_time() - processor
         THREAD.switch(TURN)
         answered, count = THREAD.until_now(), len(requests)
-        self._processor += time.thread_time() - processor
         self.waits[stretch.phase.name].add(spent, answered, count, count, count)
         return (sum(answered) - sum(spent)) / 1e9
 

@@ -68,13 +68,12 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
 
     Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
     """
-    size, ranges = shape.block_bytes, []
-    for lba, data in writes:
-        if not data or len(data) % size:
+    size, lengths = shape.block_bytes, [len(data) for _, data in writes]
+    for length in lengths:
+        if not length or length % size:
             raise BadRequest(
-                f"a write is a whole number of blocks of {size} bytes; "
-                f"this one has {len(data)} bytes"
+                f"a write is a whole number of blocks of {size} bytes; this one has {length} bytes"
             )
-        ranges.append((lba, len(data) // size))
-    require_ranges(shape, ranges)
-    return [count for _, count in ranges]
+    counts = [length // size for length in lengths]
+    require_ranges(shape, zip([lba for lba, _ in writes], counts, strict=True))
+    return counts

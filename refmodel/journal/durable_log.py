@@ -210,24 +210,17 @@ class DurableLog:
 
         If that fails, the next record takes their place, also where a mirror has them.
         """
-        sequence = self.sequence
+        raw, sequence = b"", self.sequence
         for record in records:
             record.sequence, record.generation = sequence, self.generation
-            record.flushed = self._flushed
+            record.flushed, record.position = self._flushed, self.head + len(raw)
             sequence += 1
             if self._events.record is not None:
                 numbers = {"generation": record.generation, "flushed": record.flushed}
                 self._events.emit("submit", **record.facts, **numbers)
-        if len(records) == 1:
-            records[0].position = self.head
-            raw = encode(records[0])
-        else:
-            raw = b""
-            for record in records:
-                record.position = self.head + len(raw)
-                raw += encode(record)
-        stored = sum([record.stored_bytes for record in records])
-        assert len(raw) == stored, "a record is not as long as the room that was made for it"
+            raw += encode(record)
+            end = self.head + len(raw)
+            assert end == record.position + record.stored_bytes, "a record outgrew its room"
         parts = self._ring_parts(raw)
         reached = [self._leg.write(offset, part, self._cause) for offset, part in parts]
         if self._events.record is not None:

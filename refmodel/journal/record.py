@@ -2,9 +2,11 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
+from itertools import chain
+from operator import itemgetter
 
 from refmodel.core.checksum import crc32c, extend
 
@@ -18,6 +20,7 @@ COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
 TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
+DATA = itemgetter(1)  # of a write, (LBA, data)
 
 
 class RecordKind(IntEnum):
@@ -55,6 +58,13 @@ class Record:
     flushed: int = 0  # the last record that was durable when this one was written
     position: int = 0  # in the log: bytes since it began; it is not stored
     writes: Sequence[tuple[int, bytes]] = ()  # kind WRITES, instead of `data`: (LBA, blocks)
+    stored_bytes: int = field(init=False)  # its size in the log: so much room is made for it
+
+    def __post_init__(self) -> None:
+        payload = len(self.data)
+        if self.writes:
+            payload = TABLE.size + EXTENT.size * len(self.writes) + self._data_bytes
+        self.stored_bytes = record_bytes(payload, self.name)
 
     @property
     def body(self) -> list[bytes]:
@@ -64,15 +74,19 @@ class Record:
         """
         if self.kind is not RecordKind.WRITES:
             return [self.data]
-        blocks = [data for _, data in self.writes]
-        numbers = [number for extent in self.extents for number in extent]
+        blocks = [*map(DATA, self.writes)]
+        numbers = chain.from_iterable(self.extents)
         return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
 
     @property
     def extents(self) -> list[tuple[int, int]]:
         """The extents of a record of kind WRITES: LBA and number of blocks of each write."""
-        size = sum(len(data) for _, data in self.writes) // self.count
+        size = self._data_bytes // self.count
         return [(lba, len(data) // size) for lba, data in self.writes]
+
+    @property
+    def _data_bytes(self) -> int:
+        return sum(map(len, map(DATA, self.writes)))
 
     @property
     def facts(self) -> dict[str, object]:
@@ -83,14 +97,6 @@ class Record:
         if self.count:
             return facts | {"lba": self.lba, "count": self.count}
         return facts | {"name": self.name} if self.name else facts
-
-    @property
-    def stored_bytes(self) -> int:
-        """The size of the record in the log, in bytes."""
-        if not self.writes:
-            return record_bytes(len(self.data), self.name)
-        table = TABLE.size + EXTENT.size * len(self.writes)
-        return record_bytes(table + sum([len(data) for _, data in self.writes]), self.name)
 
 
 def record_bytes(payload: int, name: str = "") -> int:

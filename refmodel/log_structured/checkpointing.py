@@ -72,7 +72,6 @@ class Checkpointer:
         self._frozen: Checkpoint | None = None
         self._created = 0  # nodes, by the last step
 
-    @spent_on(CHECKPOINT)
     def step(
         self, logged: int, space: Earned | None = None, *, blocks: int = 1, freezes: bool = True
     ) -> bool:
@@ -94,6 +93,14 @@ class Checkpointer:
             if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
+        return self._step(logged, space, blocks, freezes, made)
+
+    @spent_on(CHECKPOINT)
+    def _step(
+        self, logged: int, space: Earned | None, blocks: int, freezes: bool, made: int
+    ) -> bool:
+        """Do the step that `step` describes. `made` is how many nodes were made since the last."""
+        pages = self._state.pages
         if self.phase is Phase.MERGE:
             left, least = self.waiting(), self.pace.least * max(1, blocks)
             done = self._share(left, self._logged(logged, self.pace.freeze), space, least)

@@ -100,7 +100,6 @@ class Cleaning:
         not_live = shape.segments - segments.live // segments.units
         return max(LEAST_BATCH, min(MOST_BATCH, not_live // ONE_DEAD_IN)) + self._more
 
-    @spent_on(CLEANER)
     def step(self, record: Record) -> bool:
         """Do what a write earns. Raises NoSpace, DataLost.
 
@@ -108,10 +107,14 @@ class Cleaning:
         """
         if record.kind not in WRITES or not self.stepwise:
             return False
+        if self.phase is Phase.IDLE and self._state.segments.free_count > self._begin:
+            return False
+        return self._step(record)
+
+    @spent_on(CLEANER)
+    def _step(self, record: Record) -> bool:
         segments = self._state.segments
         if self.phase is Phase.IDLE:
-            if segments.free_count > self._begin:
-                return False
             self._span, self._credit, self.phase = self.room, 0.0, Phase.MOVE
         self.steps += 1
         paid = Earned(record.count * self._state.geometry.chunk_units, self.room)

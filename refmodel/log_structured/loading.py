@@ -12,14 +12,13 @@ from refmodel.runtime.effects import READ, Process
 
 
 def loaded(disk: ArrayDisk[Geometry], state: DiskState, record: Record) -> Process[None]:
-    """Load what an operation needs; others may come before, if something has to be read.
+    """Load what an operation needs, if something may have to be read; others may come before.
 
     Raises DataLost, UnknownOutcome if the disk has become unusable.
     """
-    if not state.pages.has_all:
-        yield READ
-        disk.require_usable()
-        disk.guarded(load, state, record)
+    yield READ
+    disk.require_usable()
+    disk.guarded(load, state, record)
 
 
 def load(state: DiskState, record: Record) -> None:

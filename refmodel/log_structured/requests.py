@@ -94,7 +94,8 @@ class Requests:
         chunks, segments = self._state.chunks, self._state.segments
         if not self._state.pages.has_all:
             yield READ  # others may come before nodes are read
-        located = chunks.locate(self._chunks_of(reads, view))
+        counts = [count for _, count in reads]
+        located = chunks.locate(self._chunks_of(reads, counts, view))
         if located.extents:
             pinned = segments.pin(located.extents)
             try:
@@ -104,7 +105,6 @@ class Requests:
                 segments.unpin(pinned)
         else:
             found = located.found
-        counts = [count for _, count in reads]
         self._disk.operations.add("read", started, *counts)
         return joined(found, counts)
 
@@ -170,15 +170,17 @@ class Requests:
 
     # How it is done.
 
-    def _chunks_of(self, reads: list[tuple[int, int]], view: str | None) -> list[int | None]:
-        """Return the chunk of each block of extents, as it is now."""
+    def _chunks_of(
+        self, reads: list[tuple[int, int]], counts: list[int], view: str | None
+    ) -> list[int | None]:
+        """Return the chunk of each block of extents of `counts` blocks each, as it is now."""
         self._disk.require_usable()
         views = self._state.views
         source = views.live if view is None else views.named(view)
         require_ranges(self._disk.geometry, reads)
         lbas = (
             [at for lba, count in reads for at in range(lba, lba + count)]
-            if any([count > 1 for _, count in reads])
+            if sum(counts) > len(counts)
             else [lba for lba, _ in reads]
         )
         return source.map.get_many(lbas)
@@ -214,7 +216,8 @@ class Requests:
             yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
-            yield from loaded(self._disk, state, record)
+            if not state.pages.has_all:
+                yield from loaded(self._disk, state, record)
             if check is not None:
                 if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)

@@ -55,8 +55,8 @@ class SpaceReservation:
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
             self._checkpoints.finish()
-        if not state.log.fits(logged):
-            self._checkpoints.run()
+            if not state.log.fits(logged):
+                self._checkpoints.run()
         state.log.allocate(logged)
 
     @spent_on(ROOM)

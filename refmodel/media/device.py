@@ -91,21 +91,19 @@ class FileDevice:
     def write(self, offset: int, data: bytes | memoryview) -> None:
         """Write bytes at a byte offset. Raises OSError, HostRefused; then some may be written."""
         try:
-            self._require_allowed()
             written = os.pwrite(self._file, data, offset)
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], offset + written)
         except OSError as error:
-            raise explained(error, self.name) from error
+            raise explained(self._not_allowed or error, self.name) from error
 
     def allocate(self, offset: int, length: int) -> None:
         """Have the host keep room for bytes, if its file system can. Raises OSError, HostFull."""
         try:
-            self._require_allowed()
             os.posix_fallocate(self._file, offset, length)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
-                raise explained(error, self.name) from error
+                raise explained(self._not_allowed or error, self.name) from error
 
     def flush(self) -> None:
         """Make every earlier write durable, if the device is in `sync`. Raises OSError."""
@@ -120,7 +118,3 @@ class FileDevice:
 
     def __del__(self) -> None:
         self.close()  # nobody closes a device on which a power cut was never decided
-
-    def _require_allowed(self) -> None:
-        if self._not_allowed is not None:
-            raise self._not_allowed

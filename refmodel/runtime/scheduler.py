@@ -75,21 +75,20 @@ class Scheduler:
         ]
         if not ready:
             return False
-        chosen = ready[self.choose(len(ready)) if len(ready) > 1 else 0]
+        chosen = ready[self.choose(len(ready))] if len(ready) > 1 else ready[0]
         self._running.remove(chosen)
-        done = chosen.done
         try:
             chosen.effect = next(chosen.process)
         except StopIteration as end:
-            if done is not None:
-                done(end.value, None)
+            if chosen.done is not None:
+                chosen.done(end.value, None)
         except PowerCut:
             self.drop()
             raise
         except Exception as error:
-            if done is None:
+            if chosen.done is None:
                 raise
-            done(None, error)
+            chosen.done(None, error)
         else:
             self._running.append(chosen)
         return True

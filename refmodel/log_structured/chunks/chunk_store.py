@@ -6,7 +6,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
@@ -136,15 +136,16 @@ class ChunkStore:
 
     def locate(self, mbas: Sequence[int | None], cause: str = "foreground") -> Located:
         """Find out where chunks are; those in the bank are found at once. Raises DataLost."""
-        bank, zero = self.bank, self._zero
-        found: list[Any] = [zero if mba is None else bank.get(mba) for mba in mbas]
-        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
-        self.banked[cause] += len(mbas) - len(stored) - mbas.count(None)
+        bank: Mapping[Any, bytes] = self.bank
+        found: list[Any] = [*map(bank.get, mbas)]
         if self._compressor is not None:
+            found = [None if data is None else self._compressor.decompress(data) for data in found]
+        self.banked[cause] += len(found) - found.count(None)
+        if None in mbas:
             found = [
-                data if mba is None or data is None else self._compressor.decompress(data)
-                for mba, data in zip(mbas, found, strict=True)
+                self._zero if mba is None else data for mba, data in zip(mbas, found, strict=True)
             ]
+        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
         if not stored:
             return Located(found, [])
         entries: list[Any] = self.middle.get_many(stored)
@@ -270,8 +271,8 @@ class ChunkStore:
         if not (filled := self._addressing.fill(*groups)):
             return []
         bank, moving = self.bank, self.moving
-        mbas, lengths = [mba for mba, _ in filled], [units for _, units in filled]
-        chunks = [bank.get(mba) or moving[mba] for mba in mbas]
+        mbas, lengths = map(list, zip(*filled, strict=True))
+        chunks: list[Any] = [*map(bank.get, mbas, map(moving.get, mbas))]
         new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
         size = self.segments.blocks * self._block_bytes
@@ -286,7 +287,7 @@ class ChunkStore:
         self.segments.seal(segment, pbas, mbas, sum(lengths), stream)
         entries = dict(zip(mbas, zip(pbas, map(crc32c, chunks), strict=True), strict=True))
         ordered = sorted(mbas)
-        before = self.middle.put_many(ordered, [entries[mba] for mba in ordered])
+        before = self.middle.put_many(ordered, [*map(entries.__getitem__, ordered)])
         self.segments.remove_chunks([pba for pba, _ in before])
         self.destaged += new
         if self._deduplicates and new:
@@ -294,8 +295,8 @@ class ChunkStore:
                 del bank[duplicate]
         self.destaged_units += sum([units for mba, units in filled if mba in bank])
         for mba in mbas:
-            bank.pop(mba, None)
-            moving.pop(mba, None)
+            if bank.pop(mba, None) is None:
+                moving.pop(mba, None)
         self._dequeue(mbas)
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
@@ -319,7 +320,10 @@ class ChunkStore:
         """Queue chunks of the bank, each by the life of the chunk that it replaced."""
         bank, unit = self.bank, self._addressing.unit_bytes
         for queue, some in zip(self.queues, self.streams.of_new(mbas, replaced), strict=False):
-            queue.add({mba: len(bank[mba]) // unit for mba in some})
+            if some and self._compressor is not None:
+                queue.add({mba: len(bank[mba]) // unit for mba in some})
+            elif some:
+                queue.add(dict.fromkeys(some, 1))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -50,32 +50,27 @@ class Segments:
         self._unknown_sealed = 0  # number of those that are sealed
         self._unknown_free = 0  # number of those that are free
         self._reserved: set[int] = set()
-        self._pins: dict[int, int] = {}  # segment -> how many reads in flight read it
+        self._pins: list[set[int]] = []  # segments that each read in flight reads
         self._bytes = geometry.segment_bytes
 
     @property
     def held_by_reads(self) -> bool:
         """True if a dead segment cannot be freed because a read in flight reads it."""
-        return bool(self._pins) and not self._pins.keys().isdisjoint(self.dead)
+        return any(not pinned.isdisjoint(self.dead) for pinned in self._pins)
 
     def pin(self, extents: list[tuple[int, int, int]]) -> set[int]:
         """Keep the segments of extents, each (offset, length, checksum), from being freed.
 
         Returns the segments, for `unpin`.
         """
-        pins, pinned = self._pins, {extent[0] // self._bytes for extent in extents}
-        for segment in pinned:
-            pins[segment] = pins.get(segment, 0) + 1
+        size = self._bytes
+        pinned = {offset // size for offset, _, _ in extents}
+        self._pins.append(pinned)
         return pinned
 
     def unpin(self, pinned: set[int]) -> None:
         """Release the segments of a read that has ended."""
-        pins = self._pins
-        for segment in pinned:
-            if pins[segment] == 1:
-                del pins[segment]
-            else:
-                pins[segment] -= 1
+        self._pins.remove(pinned)
 
     @property
     def free_count(self) -> int:
@@ -171,10 +166,10 @@ class Segments:
         counted = self.addressing.by_segment(pbas)
         self._know(counted)
         self.owners.remove_many(pbas)
+        self.live -= counted.total()
+        self._changed.update(counted)
         for segment, gone in counted.items():
-            self.live -= gone
             live, filled = self.sealed.lose(segment, gone)
-            self._changed.add(segment)
             if live + gone == self.units or segment in self.victims:
                 self.victims.put(segment, live, filled)
             if not live:
@@ -221,10 +216,9 @@ class Segments:
         Returns the segments. The checkpoint of that moment must be durable. What a read in flight
         reads stays.
         """
-        freed, rest = self.dead[: self._dead_before], self.dead[self._dead_before :]
-        self.dead = [segment for segment in freed if segment in self._pins] + rest
-        if self._pins:
-            freed = [segment for segment in freed if segment not in self._pins]
+        before, held = self.dead[: self._dead_before], set().union(*self._pins)
+        freed = [segment for segment in before if segment not in held]
+        self.dead = [at for at in before if at in held] + self.dead[self._dead_before :]
         self._dead_before = 0
         for segment in freed:
             self.add_free(segment)

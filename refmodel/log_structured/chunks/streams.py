@@ -10,6 +10,7 @@ written takes one.
 
 from collections.abc import ItemsView, Sequence
 from enum import IntEnum
+from itertools import repeat
 
 SEGMENTS_AVERAGED = 16
 SHORT_LIVES = 4  # a life is short up to so many times the life of a segment of SHORT: lives
@@ -86,4 +87,4 @@ class DestageQueue:
     def discard(self, mbas: list[int]) -> None:
         """Take chunks out of the queue, if they are in it."""
         lengths = self._lengths
-        self.units -= sum([lengths.pop(mba, 0) for mba in mbas])
+        self.units -= sum(map(lengths.pop, mbas, repeat(0)))

@@ -49,18 +49,18 @@ class Tree(Generic[V]):
 
     def get_many(self, wanted: Sequence[int]) -> list[V | None]:
         """Return the value of each key, or None."""
-        if not self.root:
+        if not (page := self.root):
             return [None] * len(wanted)
         found: list[V | None] = []
         nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
-        root = node = load(self.root, kind)
-        keys, at, last = node.keys, 0, 0
+        root = node = load(page, kind)
+        keys, at, last, missed = node.keys, 0, 0, False
         for key in wanted:
             at += 1
             if at < last and keys[at] == key:  # many ask for neighbours: no walk for these
                 found.append(node.values[at])
                 continue
-            node, missed = root, False
+            node = root
             while node.level:
                 page = node.values[bisect_right(node.keys, key, 1) - 1]
                 if (child := nodes.get(page)) is None:
@@ -68,9 +68,14 @@ class Tree(Generic[V]):
                 else:
                     child.used, node = True, child
             keys = node.keys
-            at, size = bisect_left(keys, key), len(keys)
-            found.append(node.values[at] if at < size and keys[at] == key else None)
-            last = 0 if missed else size  # the next walk says that what was loaded is used
+            at, last = key - keys[0], len(keys)
+            if 0 <= at < last and keys[at] == key:  # no key is missing before it
+                found.append(node.values[at])
+            else:
+                at = bisect_left(keys, key)
+                found.append(node.values[at] if at < last and keys[at] == key else None)
+            if missed:  # the next walk says that what was loaded is used
+                missed, last = False, 0
         return found
 
     def load(self, keys: Sequence[int]) -> None:

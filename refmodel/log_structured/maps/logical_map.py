@@ -100,17 +100,18 @@ class LogicalMap(Tree[int]):
         if not self._order:
             self._order = sorted(self.recent, reverse=True)
         cut = max(0, len(self._order) - most)
-        lbas = [lba for lba in reversed(self._order[cut:]) if lba in self.recent]
+        recent: dict[int, Any] = self.recent
+        lbas = [lba for lba in reversed(self._order[cut:]) if lba in recent]
         del self._order[cut:]
-        mapped = [(lba, mba) for lba in lbas if (mba := self.recent[lba]) is not None]
-        self.put_many([lba for lba, _ in mapped], [mba for _, mba in mapped])
-        unmapped = [lba for lba in lbas if self.recent[lba] is None]
+        unmapped = [lba for lba in lbas if recent[lba] is None]
+        mapped = [lba for lba in lbas if recent[lba] is not None] if unmapped else lbas
+        self.put_many(mapped, [*map(recent.__getitem__, mapped)])
         stored = super().get_many(unmapped)
         self.remove_many(
             [lba for lba, mba in zip(unmapped, stored, strict=True) if mba is not None]
         )
         for lba in lbas:
-            del self.recent[lba]
+            del recent[lba]
         return len(lbas)
 
     def merge_recent(self) -> None:

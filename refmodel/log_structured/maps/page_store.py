@@ -116,7 +116,7 @@ class PageStore:
     @property
     def has_all(self) -> bool:
         """True if every node is in memory, and may stay there when a change makes some more."""
-        return len(self.nodes) == self.used_count < self._most - LEAST_CLEAN
+        return len(self.nodes) == self.in_use.total < self._most - LEAST_CLEAN
 
     @property
     def crowded(self) -> bool:

@@ -51,7 +51,8 @@ def test_writes_in_flight_share_one_flush(make: Make) -> None:
 def test_a_read_in_flight_keeps_its_segment(make: Make, pins: bool) -> None:
     disk = make(16, segment_blocks=4, segments=14)
     if not pins:
-        disk.state.segments.pin = lambda extents: set()  # type: ignore[method-assign]
+        pin = disk.state.segments.pin
+        disk.state.segments.pin = lambda extents: pin([])  # type: ignore[method-assign]
     for lba in range(4):
         disk.write(lba, block(lba + 1))
     disk.checkpoint()
