@@ -6,9 +6,6 @@ import random
 
 CHOICES = 20  # digits of a schedule
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
-# Of the other steps: the process that has waited longest is passed over, as a slow reader would be.
-PASSED_OVER = (0, 0, 0.9, 1)
-NEXT_ONE = 1  # the digit of the process behind it
 # Last octal digits: a process gets the request together with the next one, or an answer is waited
 # for before that.
 WITH_THE_NEXT, FIRST_ANSWER = 0, 5
@@ -19,26 +16,20 @@ class Schedules:
     """The schedules of one program.
 
     Where nearly all steps are of the process that took the last one, it goes on until it waits, and
-    others are left behind. Where one is passed over, many come and go beside it. Where nearly all
-    requests come together with the next ones, a target has many to do at once, however quick it is.
-    """
+    others are left behind. Where nearly all requests come together with the next ones, a target has
+    many to do at once, however quick it is."""
 
     def __init__(self, choose: random.Random) -> None:
         self._choose = choose
         self._goes_on = choose.choice(GOES_ON)
-        self._passed_over = choose.choice(PASSED_OVER)
         self._at_once = choose.choice(AT_ONCE)
 
     def next(self) -> int:
         """Return a schedule, a number of octal digits."""
         choose = self._choose
-        digits = [self._digit() for _ in range(CHOICES)]
+        digits = [
+            7 if choose.random() < self._goes_on else choose.randrange(8) for _ in range(CHOICES)
+        ]
         at_once = choose.random() < self._at_once
         first = WITH_THE_NEXT if at_once else choose.randrange(8)
         return sum(digit << 3 * place for place, digit in enumerate([first, *digits]))
-
-    def _digit(self) -> int:
-        if self._choose.random() < self._goes_on:
-            return 7
-        passed = self._choose.random() < self._passed_over
-        return NEXT_ONE if passed else self._choose.randrange(8)
