@@ -32,6 +32,7 @@ SLOW, SLOW_PARTS = (
     2,
 )  # an oracle that is slow to start, and how many times as many traces a part has for it
 IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
+RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -199,7 +200,7 @@ def _overlapping(
     return overlap.written(
         choose,
         bench.hello(options),
-        2 * plan.ops,
+        choose.choice(RACES) * plan.ops,
         most,
         plan.crashes,
         cuts=bench.cuts(options),
