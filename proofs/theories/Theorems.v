@@ -374,7 +374,7 @@ Theorem tree_disk_refines_contract {V} `{Value V} K bits levels : sound K →
 Proof. apply refines_contract. Qed.
 
 (** 19. Read after snapshot through all of it: writes that copy paths, snapshots that share roots, reverts,
-deletions, walks, destage, cleaning, checkpoints, power cuts and recoveries. *)
+deletions, walks, destage, cleaning, checkpoints that write nodes to pages, power cuts and recoveries. *)
 Theorem tree_disk_read_after_snapshot {V} `{Value V} K bits levels blocks c n lba count (data data' : list V)
     before tr : sound K →
   promises K = Ack ∨ Forall no_crash tr ∨ (∃ tr', tr = VirtualDisk.Flush Ok :: tr') →
@@ -403,11 +403,19 @@ Theorem tree_disk_walks_end {V} `{Value V} K bits levels (c : state V) t :
 Proof. apply walks_end. Qed.
 
 (** 12. An execution with power cuts, a recovery cut short, cleaning, a deletion and a revert, at whose end
-only the data of what views map are kept. *)
+only the data of what views map are kept, and 21 nodes have used 12 pages; and without the rule that a page
+is not written again while a checkpoint that may be loaded refers to it, the same steps show wrong data. *)
 Theorem tree_disk_execution p : p = Ack ∨ p = Prefix →
   ∃ c, shows (tree_disk (by_the_rules p 2) 1 1) (initial 1 4) TreeDiskWitnesses.execution_shows c ∧
-    at_phase c = Running ∧ TreeDiskWitnesses.kept_mbas c = {[0; 2; 3; 4]}.
+    at_phase c = Running ∧ TreeDiskWitnesses.ends_small c.
 Proof. apply TreeDiskWitnesses.execution_exists. Qed.
+
+Theorem tree_pages_rule_needed :
+  (∃ c, shows (tree_disk (by_the_rules Ack 2) 1 1) (initial 1 2)
+    (TreeDiskWitnesses.reused_page_shows [6; 9]) c) ∧
+  ∃ c, shows (tree_disk (breaking FreeAfterCheckpoint Ack 2) 1 1) (initial 1 2)
+    (TreeDiskWitnesses.reused_page_shows [6; 0]) c.
+Proof. apply TreeDiskWitnesses.tree_pages_needed. Qed.
 End Forest.
 
 (** ** Parity *)
@@ -797,7 +805,8 @@ Definition all_theorems :=
      @chain_test_exact,
    @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
    @cost_ignores_snapshots, @snapshot_constant, @tree_disk_refines_contract, @tree_disk_read_after_snapshot,
-   @tree_disk_keeps_exactly, @tree_disk_walks_end, @tree_disk_execution, @bytes_are_a_field, @two_generates,
+   @tree_disk_keeps_exactly, @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed,
+     @bytes_are_a_field, @two_generates,
      @raid5_any_one,
    @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures,
      @stale_never_read,

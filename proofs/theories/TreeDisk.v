@@ -12,8 +12,10 @@ From LogDisk Require Export LogStructuredDisk.
 From LogDisk Require TreeIndex.
 Import TreeIndex(index, trees, named, middle, next_mba).
 
+(** A checkpoint has roots, names and tables; the nodes stand in pages of the device. *)
 Record checkpoint := Checkpoint {
-  saved : index;
+  saved : index;                                  (* without nodes *)
+  saved_pages : gmap nat nat;                     (* node -> page *)
   upto : nat;                                     (* the records before this one are in [saved] *)
   number : nat;                                   (* tells the newer slot from the older *)
 }.
@@ -24,8 +26,8 @@ Inductive action {V : Type} :=
   | Read (from : target) (lba count : nat) | RefuseRead (from : target) (lba count : nat) (e : code) | Flush
   | Destage (g : nat) (xs : list nat) | Seal (g : nat) | Clean (vs : gset nat) (g : nat) | Free (g : nat)
   | Reclaim (t n : nat)
-  | CheckpointNodes | CheckpointCommit | Truncate (n : nat)
-  | Crash (keep : nat) (torn : bool) (garbage : gmap nat (list V))
+  | CheckpointNodes (places : list nat) | CheckpointCommit | Truncate (n : nat)
+  | Crash (keep : nat) (torn : bool) (garbage : gmap nat (list V)) (lost : gmap nat SharedTree.node)
   | Restart | Load | Replay | Recover.
 Global Arguments action : clear implicits.
 
@@ -49,10 +51,12 @@ Record devices := Devices {
   slot_a : option checkpoint;
   slot_b : option checkpoint;
   segments : gmap nat (list V);
+  pages : gmap nat SharedTree.node;
 }.
 
 Record memory := Memory {
   current : index;
+  page_of : gmap nat nat;           (* node -> page, of nodes that a checkpoint has written *)
   bank : gmap nat V;                (* MBA -> data that no segment holds yet *)
   table : gmap nat usage;
   applied : nat;                    (* the records before this one are in [current] *)
@@ -67,10 +71,17 @@ Record state := State {
   mem : memory;
 }.
 
-Definition no_memory : memory := Memory (TreeIndex.no_index levels) ∅ ∅ 0 None.
+Definition no_memory : memory := Memory (TreeIndex.no_index levels) ∅ ∅ ∅ 0 None.
+Definition first_node : SharedTree.node := SharedTree.Node 1 [] ∅ 0.
+(** A new disk has its one node, the root of an empty tree, in page 0; the epoch in which it was written has
+ended. *)
+Definition first_index : index :=
+  let i := TreeIndex.no_index levels in
+  TreeIndex.with_trees (TreeIndex.act SharedTree.Checkpoint (trees i)) i.
 Definition initial (blocks : nat) : state :=
   State blocks Running None
-    (Devices 0 [] 0 (Some (Checkpoint (TreeIndex.no_index levels) 0 0)) None ∅) no_memory.
+    (Devices 0 [] 0 (Some (Checkpoint (TreeIndex.without_nodes first_index) {[0 := 0]} 0 0)) None ∅
+      {[0 := first_node]}) (Memory first_index {[0 := 0]} ∅ ∅ 0 None).
 
 (** ** Reading *)
 
@@ -97,51 +108,54 @@ Definition newest (s : devices) : option checkpoint :=
   | None, b => b
   end.
 
+Definition with_slots (s : devices) (a b : option checkpoint) : devices :=
+  Devices (begins s) (log s) (flushed s) a b (segments s) (pages s).
+
 (** The older slot now holds [i]: a checkpoint, or nothing valid. *)
 Definition replace_older (i : option checkpoint) (s : devices) : devices :=
   match slot_a s, slot_b s with
-  | Some a, Some b =>
-      if decide (number a < number b) then Devices (begins s) (log s) (flushed s) i (Some b) (segments s)
-      else Devices (begins s) (log s) (flushed s) (Some a) i (segments s)
-  | Some a, None => Devices (begins s) (log s) (flushed s) (Some a) i (segments s)
-  | None, b => Devices (begins s) (log s) (flushed s) i b (segments s)
+  | Some a, Some b => if decide (number a < number b) then with_slots s i (Some b) else with_slots s (Some
+    a) i
+  | Some a, None => with_slots s (Some a) i
+  | None, b => with_slots s i b
   end.
 
 Definition with_memory (c : state) (y : memory) : state := State (size c) (at_phase c) (pending c) (dev c) y.
 Definition with_devices (c : state) (s : devices) : state :=
   State (size c) (at_phase c) (pending c) s (mem c).
 Definition with_table (y : memory) (t : gmap nat usage) : memory :=
-  Memory (current y) (bank y) t (applied y) (nodes y).
+  Memory (current y) (page_of y) (bank y) t (applied y) (nodes y).
 Definition with_middle i (mid : gmap nat pba) : index :=
   TreeIndex.Index (trees i) (named i) mid (next_mba i).
 Definition segments_in i : gset nat := set_map fst (targets (middle i)).
 
 (** Nothing refers to the MBAs [xs] any more. *)
 Definition forget (xs : list nat) (y : memory) : memory :=
-  Memory (TreeIndex.forget xs (current y)) (TreeIndex.drop_mbas xs (bank y)) (table y) (applied y) (nodes y).
+  Memory (TreeIndex.forget xs (current y)) (page_of y) (TreeIndex.drop_mbas xs (bank y)) (table y) (applied y)
+    (nodes y).
 
 Definition new_data r i : gmap nat V := match r with RWrite _ data => map_seq (next_mba i) data | _ => ∅ end.
 
 Definition carry_out r (y : memory) : memory :=
   let '(i, dropped) := TreeIndex.reindex bits r (current y) in
-  forget dropped (Memory i (new_data r (current y) ∪ bank y) (table y) (S (applied y)) (nodes y)).
+  forget dropped (Memory i (page_of y) (new_data r (current y) ∪ bank y) (table y) (S (applied y)) (nodes y)).
 
 Definition submit r (c : state) : state :=
   let s := dev c in
   State (size c) (at_phase c) (Some (Operation r))
-    (Devices (begins s) (log s ++ [r]) (flushed s) (slot_a s) (slot_b s) (segments s)) (mem c).
+    (Devices (begins s) (log s ++ [r]) (flushed s) (slot_a s) (slot_b s) (segments s) (pages s)) (mem c).
 
 Definition log_append (c : state) : state :=
   let s := dev c in
-  with_devices c (Devices (begins s) (log s) (logged c) (slot_a s) (slot_b s) (segments s)).
+  with_devices c (Devices (begins s) (log s) (logged c) (slot_a s) (slot_b s) (segments s) (pages s)).
 
 (** Segment [g], which is free, is written with the chunks [xs], and the middle map now finds them there. *)
 Definition place g (xs : list nat) (c : state) : state :=
   let y := mem c in let s := dev c in
   let data := (λ x, default zero (chunk_of c x)) <$> xs in
   State (size c) (at_phase c) (pending c)
-    (Devices (begins s) (log s) (flushed s) (slot_a s) (slot_b s) (<[g := data]> (segments s)))
-    (Memory (with_middle (current y) (placed g xs ∪ middle (current y)))
+    (Devices (begins s) (log s) (flushed s) (slot_a s) (slot_b s) (<[g := data]> (segments s)) (pages s))
+    (Memory (with_middle (current y) (placed g xs ∪ middle (current y))) (page_of y)
        (filter (λ e, e.1 ∉ xs) (bank y)) (<[g := Open]> (table y)) (applied y) (nodes y)).
 
 Definition bury (vs : gset nat) (c : state) : state :=
@@ -160,36 +174,56 @@ Definition reclaim (t n : nat) (c : state) : option state :=
   let step := if obeys K ReclaimUnreachable then SharedTree.reclaim else TreeIndex.free_unasked in
   s' ← step t n s;
   Some (with_memory c (forget (TreeIndex.freed_mba s s' n)
-    (Memory (TreeIndex.with_trees s' (current y)) (bank y) (table y) (applied y) (nodes y)))).
+    (Memory (TreeIndex.with_trees s' (current y)) (page_of y) (bank y) (table y) (applied y) (nodes y)))).
 
 (** The segments that a durable checkpoint refers to, or one that may become durable. *)
 Definition pinned (c : state) : gset nat :=
   from_option (segments_in ∘ saved) ∅ (newest (dev c)) ∪ from_option (segments_in ∘ saved) ∅ (nodes (mem c)).
 
-(** A checkpoint ends an epoch: what it saves is not changed in place any more. *)
-Definition write_nodes (c : state) : state :=
-  let y := mem c in
+(** So with pages. *)
+Definition pinned_pages (c : state) : gset nat :=
+  from_option (targets ∘ saved_pages) ∅ (newest (dev c)) ∪ from_option (targets ∘ saved_pages) ∅ (nodes (mem
+    c)).
+
+(** The nodes that no page has. *)
+Definition dirty (y : memory) : list (nat * SharedTree.node) :=
+  map_to_list (filter (λ e, page_of y !! e.1 = None) (SharedTree.nodes (trees (current y)))).
+
+(** A checkpoint writes the dirty nodes to [places], one page each, and ends an epoch: what has a page is not
+changed in place any more. *)
+Definition write_nodes (places : list nat) (c : state) : state :=
+  let y := mem c in let s := dev c in
   let i := TreeIndex.with_trees (TreeIndex.act SharedTree.Checkpoint (trees (current y))) (current y) in
-  with_memory c (Memory i (bank y) (table y) (applied y)
-    (Some (Checkpoint i (applied y) (S (from_option number 0 (newest (dev c))))))).
+  let ns := dirty y in
+  let on := list_to_map (zip ns.*1 places) ∪
+    filter (λ e, is_Some (SharedTree.nodes (trees (current y)) !! e.1)) (page_of y) in
+  State (size c) (at_phase c) (pending c)
+    (Devices (begins s) (log s) (flushed s) (slot_a s) (slot_b s) (segments s)
+      (list_to_map (zip places ns.*2) ∪ pages s))
+    (Memory i on (bank y) (table y) (applied y)
+      (Some (Checkpoint (TreeIndex.without_nodes i) on (applied y) (S (from_option number 0 (newest s)))))).
 
 Definition commit (i : checkpoint) (c : state) : state :=
   let y := mem c in
   State (size c) (at_phase c) (pending c) (replace_older (Some i) (dev c))
-    (Memory (current y) (bank y) (table y) (applied y) None).
+    (Memory (current y) (page_of y) (bank y) (table y) (applied y) None).
 
 (** The log forgets the records before [n]. *)
 Definition truncate (n : nat) (c : state) : state :=
   let s := dev c in
   with_devices c
-    (Devices n (drop (n - begins s) (log s)) (flushed s) (slot_a s) (slot_b s) (segments s)).
+    (Devices n (drop (n - begins s) (log s)) (flushed s) (slot_a s) (slot_b s) (segments s) (pages s)).
 
-(** Power fails. *)
-Definition crash (keep : nat) (torn : bool) (garbage : gmap nat (list V)) (c : state) : state :=
+(** Power fails. A page that no durable checkpoint refers to may hold anything then: what it held, or of
+[lost]. *)
+Definition crash (keep : nat) (torn : bool) (garbage : gmap nat (list V)) (lost : gmap nat SharedTree.node)
+    (c : state) : state :=
   let s := if torn then replace_older None (dev c) else dev c in
+  let durable := from_option (targets ∘ saved_pages) ∅ (newest (dev c)) in
   State (size c) Off None
     (Devices (begins s) (take (keep - begins s) (log s)) keep (slot_a s) (slot_b s)
-       (filter (λ e, table (mem c) !! e.1 ≠ Some Open) (segments s) ∪ garbage))
+       (filter (λ e, table (mem c) !! e.1 ≠ Some Open) (segments s) ∪ garbage)
+       (filter (λ e, e.1 ∈ durable) (pages s) ∪ lost))
     no_memory.
 
 Definition shown_by_crash (c : state) : event V :=
@@ -202,10 +236,15 @@ Definition shown_by_crash (c : state) : event V :=
 Definition shown_by_recover (c : state) : event V :=
   match pending c with Some Reopen => VirtualDisk.Restart Ok | _ => VirtualDisk.Crash Ok end.
 
+(** The trees of a checkpoint: its nodes are read from their pages. *)
+Definition loaded (pgs : gmap nat SharedTree.node) (i : checkpoint) : index :=
+  TreeIndex.with_nodes (omap (pgs !!.) (saved_pages i)) (saved i).
+
 (** Memory after checkpoint [i] is loaded; replay goes on at record [n], or where the log starts. *)
 Definition load (n : nat) (i : checkpoint) (c : state) : state :=
   State (size c) Recovering (pending c) (dev c)
-    (Memory (saved i) ∅ (gset_to_gmap Sealed (segments_in (saved i))) (n `max` begins (dev c)) None).
+    (Memory (loaded (pages (dev c)) i) (saved_pages i) ∅ (gset_to_gmap Sealed (segments_in (saved i)))
+      (n `max` begins (dev c)) None).
 
 (** ** Steps *)
 
@@ -257,10 +296,13 @@ Definition perform (a : action V) (c : state) : option (list (event V) * state) 
         ([], with_memory c (with_table (mem c) (delete g (table (mem c)))))
   | Reclaim t n => c' ← reclaim t n c; when (at_phase c ≠ Off) ([], c')
   (* checkpoint *)
-  | CheckpointNodes =>
+  | CheckpointNodes places =>
       when (at_phase c ≠ Off ∧ bank (mem c) = ∅ ∧ (obeys K SealBeforeCheckpoint →
-        set_Forall (λ g, table (mem c) !! g = Some Sealed) (segments_in (current (mem c)))))
-        ([], write_nodes c)
+          set_Forall (λ g, table (mem c) !! g = Some Sealed) (segments_in (current (mem c)))) ∧
+        NoDup places ∧ length places = length (dirty (mem c)) ∧
+        Forall (λ p, p ∉ targets (page_of (mem c)) ∧ (obeys K FreeAfterCheckpoint → p ∉ pinned_pages c))
+          places)
+        ([], write_nodes places c)
   | CheckpointCommit =>
       match nodes (mem c) with
       | Some i => when (at_phase c ≠ Off ∧ (obeys K LogBeforeCheckpoint → upto i ≤ flushed (dev c)))
@@ -273,9 +315,9 @@ Definition perform (a : action V) (c : state) : option (list (event V) * state) 
       | None => None
       end
   (* crash and recovery *)
-  | Crash keep torn garbage =>
+  | Crash keep torn garbage lost =>
       when (flushed (dev c) ≤ keep ≤ logged c ∧ (torn → nodes (mem c) ≠ None))
-        ([shown_by_crash c], crash keep torn garbage c)
+        ([shown_by_crash c], crash keep torn garbage lost c)
   | Restart =>
       when (at_phase c = Running ∧ pending c = None)
         ([], State (size c) Off (Some Reopen) (dev (log_append c)) no_memory)

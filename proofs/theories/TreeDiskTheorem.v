@@ -5,7 +5,7 @@ Assumed: the design obeys its rules, that a walk asks who else holds a node amon
 the log and a checkpoint are one atomic block each, as in [LogStructuredDisk]. *)
 From LogDisk Require LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
 From LogDisk Require VirtualDiskProperties SharedTreeDeletion TreeIndexMaps.
-From LogDisk Require Export TreeDisk TreeDiskRefinement.
+From LogDisk Require Export TreeDisk TreeDiskPages TreeDiskRefinement.
 Import TreeIndex(index, trees, named, middle, next_mba) TreeIndexMaps(represents).
 
 Section Results.
@@ -16,15 +16,33 @@ Implicit Types (c : state V) (x : nat).
 (** A state that the disk reaches, by any history. *)
 Definition reached c : Prop := ∃ blocks tr, shows M (initial levels blocks) tr c.
 
-Lemma initial_stands blocks : stands_for bits (initial levels blocks) (LogStructuredDisk.initial (V:=V)
-  blocks).
+Lemma initial_stands blocks :
+  stands_for bits (initial levels blocks) (LogStructuredDisk.initial (V:=V) blocks).
 Proof.
-  assert (represents bits (TreeIndex.no_index levels) no_maps) as Hno by apply
-    TreeIndexMaps.represents_nothing.
-  assert (names_all (TreeIndex.no_index levels) (∅ : gmap nat V)) as Hnone.
-  { intros x. simpl. rewrite !lookup_empty. intros [[? ?]|[? ?]]; done. }
-  exists [], (Some (LogStructuredDisk.Checkpoint no_maps 0 0)), None, no_maps, None. split; try done;
-    by constructor.
+  destruct (TreeIndexMaps.represents_checkpoint bits _ _ (TreeIndexMaps.represents_nothing bits levels))
+    as (Hfirst & _ & Enodes & Eepoch & Enext). fold (first_index levels) in Hfirst.
+  assert (names_all (first_index levels) (∅ : gmap nat V)) as Hnone by apply (names_nothing levels).
+  assert (paged (trees (first_index levels)) {[0 := first_node]} {[0 := 0]}) as Hpaged.
+  { intros n p [<- <-]%lookup_singleton_Some.
+    change (trees (first_index levels)) with
+      (TreeIndex.act SharedTree.Checkpoint (trees (TreeIndex.no_index levels))).
+    rewrite Enodes, Eepoch, Enext. simpl.
+    split; [lia|]. intros nd [_ <-]%lookup_singleton_Some. split; [apply lookup_singleton|simpl; lia]. }
+  set (i := Checkpoint (TreeIndex.without_nodes (first_index levels)) {[0 := 0]} 0 0).
+  assert (loaded {[0 := first_node]} i = first_index levels) as Eload.
+  { unfold loaded. assert (omap (({[0 := first_node]} : gmap nat _) !!.) (saved_pages i) =
+      SharedTree.nodes (trees (first_index levels))) as ->.
+    { simpl. erewrite omap_singleton_Some by apply lookup_singleton. symmetry. exact Enodes. }
+    unfold i. simpl. unfold TreeIndex.without_nodes, TreeIndex.with_nodes.
+    unfold first_index, TreeIndex.with_trees. simpl. by destruct (TreeIndex.act _ _). }
+  assert (same_checkpoint (V := V) bits {[0 := first_node]} i (LogStructuredDisk.Checkpoint no_maps 0 0)) as
+    Hsame.
+  { split; rewrite ?Eload; try done.
+    intros p [n Hn]%LogStructuredDiskReading.elem_of_targets. simpl in Hn. apply lookup_singleton_Some in Hn
+      as [_ <-].
+    rewrite lookup_singleton. by eexists. }
+  exists [], (Some (LogStructuredDisk.Checkpoint no_maps 0 0)), None, no_maps, None.
+  split; try done; by constructor.
 Qed.
 
 Lemma shows_follows c a tr c' : sound K → stands_for bits c a → LogStructuredDiskInvariant.invariant K a →
@@ -84,8 +102,8 @@ Definition no_walks c : Prop := ∀ t, SharedTree.claims (trees (current (mem c)
 Theorem keeps_exactly c x : sound K → reached c → at_phase c ≠ Off →
   (maps_to c x → keeps c x) ∧ (no_walks c → keeps c x → maps_to c x).
 Proof.
-  intros HK Hc Hp. destruct (reached_stands _ HK Hc) as (a & Ha & ps & sa & sb & m & ns & [-> _ _ _ Hm Hall
-    _]).
+  intros HK Hc Hp. destruct (reached_stands _ HK Hc) as (a & Ha & ps & sa & sb & m & ns & [-> _ _ _ _ Hm
+    Hall _ _]).
   pose proof (LogStructuredDiskInvariant.reached_invariant _ _ HK Ha) as Hinv.
   destruct (LogStructuredDiskInvariant.current_holds _ _ Hinv Hp) as (_ & [Hw _] & _). simpl in Hw.
   assert (maps_to c x ↔ x ∈ reachable m) as Hmaps.
@@ -114,7 +132,8 @@ Theorem walks_end c t : sound K → reached c → at_phase c ≠ Off →
     base.size (SharedTreeDeletion.work (trees (current (mem c')))) <
     base.size (SharedTreeDeletion.work (trees (current (mem c)))).
 Proof.
-  intros HK Hc Hp Ht. destruct (reached_stands _ HK Hc) as (a & _ & ps & sa & sb & m & ns & [_ _ _ _ Hm _ _]).
+  intros HK Hc Hp Ht. destruct (reached_stands _ HK Hc) as (a & _ & ps & sa & sb & m & ns & [_ _ _ _ _ Hm _
+    _ _]).
   pose proof (TreeIndexLeaves.chunks_inv _ _ _ (TreeIndexMaps.rep_chunks _ _ _ Hm)) as I.
   pose proof (proj2 HK ReclaimUnreachable) as Hrule. simpl. unfold reclaim.
   destruct (obeys K ReclaimUnreachable); [|done]. split.

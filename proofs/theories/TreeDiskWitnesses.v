@@ -12,20 +12,31 @@ Local Open Scope list_scope.
 
 (** ** Computing executions *)
 
+(** The first pages that the design lets a checkpoint write to, one for each dirty node. *)
+Definition first_places (K : design) (c : state nat) : list nat :=
+  take (length (dirty (mem c))) (filter (λ p, p ∉ targets (page_of (mem c)) ∧
+    (obeys K FreeAfterCheckpoint → p ∉ pinned_pages c)) (seq 0 100)).
+
+(** Where a script says [CheckpointNodes []], the first places are taken. *)
+Definition filled (K : design) (c : state nat) (a : action nat) : action nat :=
+  match a with CheckpointNodes [] => CheckpointNodes (first_places K c) | a => a end.
+
 Fixpoint perform_all (K : design) (bits levels : nat) (l : list (action nat)) (c : state nat) :
     option (list (event nat) * state nat) :=
   match l with
   | [] => Some ([], c)
   | a :: l =>
-      '(es, c') ← perform K bits levels a c; '(tr, c'') ← perform_all K bits levels l c'; Some (es ++ tr, c'')
+      '(es, c') ← perform K bits levels (filled K c a) c;
+      '(tr, c'') ← perform_all K bits levels l c'; Some (es ++ tr, c'')
   end.
 
 Lemma perform_all_shows K bits levels l c tr c' : perform_all K bits levels l c = Some (tr, c') →
   shows (tree_disk K bits levels) c tr c'.
-Proof. revert c tr. induction l as [|a l IH]; intros c tr Hp; simpl in Hp; [simplify_eq; constructor|].
-  destruct (perform K bits levels a c) as [[es c1]|] eqn:Ha; [|done]. simpl in Hp.
-  destruct (perform_all K bits levels l c1) as [[tr1 c2]|] eqn:Hl; [|done]. simpl in Hp. simplify_eq.
-  econstructor; [by exists a|by apply IH]. Qed.
+Proof. revert c tr. induction l as [|a l IH]; intros c tr Hp; cbn [perform_all] in Hp;
+    [simplify_eq; constructor|].
+  destruct (perform K bits levels (filled K c a) c) as [[es c1]|] eqn:Ha; [|done].
+  cbn [mbind option_bind] in Hp. destruct (perform_all K bits levels l c1) as [[tr1 c2]|] eqn:Hl; [|done].
+  simpl in Hp. simplify_eq. econstructor; [by eexists|by apply IH]. Qed.
 
 (** All steps of all walks, as far as [fuel] goes. *)
 Fixpoint finish_walks (K : design) (fuel : nat) (c : state nat) : state nat :=
@@ -91,6 +102,8 @@ Proof. unfold ends_with. destruct (perform_parts _ _ _) as [[tr c]|] eqn:Hl; [|d
 
 Definition operation (r : record nat) : list (action nat) := [Submit r; LogAppend; Acknowledge].
 
+Definition junk : SharedTree.node := SharedTree.Node 5 [1] ∅ 3.
+
 (** ** An execution with power cuts in the middle of a write and of a checkpoint, a recovery cut short, a
 cleaning, the deletion of a snapshot and a revert, between which walks free what nobody holds *)
 
@@ -99,22 +112,22 @@ Definition execution : list (list (action nat)) :=
    operation (RSnapshot "a") ++
    operation (RWrite 1 [13]) ++                             (* MBA 2 *)
    [Destage 0 [0; 1]; Destage 1 [2]; Seal 0; Seal 1;
-    CheckpointNodes; CheckpointCommit; Truncate 2] ++
+    CheckpointNodes []; CheckpointCommit; Truncate 2] ++
    operation (RWrite 2 [14; 15]) ++                         (* MBA 3, 4 *)
    operation (RSnapshot "b") ++
    operation (RDelete "a");                                 (* MBA 1, which "a" alone still held, goes *)
    [Clean {[0; 1]} 2; Destage 3 [3; 4]; Seal 2; Seal 3;
-    CheckpointNodes;
+    CheckpointNodes [];
     Submit (RWrite 0 [16]);
-    Crash 6 true {[7 := [99]]};                             (* the slot is torn, the write is lost *)
+    Crash 6 true {[7 := [99]]} {[0 := junk; 8 := junk]};    (* slot and pages are torn, the write is lost *)
     Load; Replay; Replay;
-    Crash 6 false ∅;                                        (* recovery is cut short *)
+    Crash 6 false ∅ ∅;                                        (* recovery is cut short *)
     Load; Replay; Destage 2 [3; 4]; Replay; Replay; Recover;
     Read Live 0 4; Read (Named "b") 0 4];
    [Clean {[0; 1]} 3; Seal 2; Seal 3] ++
    operation (RWrite 0 [17]) ++                             (* MBA 5 *)
    operation (RRevert "b");
-   [CheckpointNodes; CheckpointCommit; Free 0; Restart; Load; Recover;
+   [CheckpointNodes []; CheckpointCommit; Free 0; Restart; Load; Recover;
     Read Live 0 4; Read (Named "b") 0 4]].
 
 Definition execution_shows : list (event nat) :=
@@ -130,14 +143,21 @@ Local Instance event_eq_dec : EqDecision (event nat) := ltac:(solve_decision).
 (** The MBAs that the disk keeps data of. *)
 Definition kept_mbas (c : state nat) : gset nat := dom (bank (mem c)) ∪ dom (middle (current (mem c))).
 
-(** At its end the disk keeps the data of four blocks, though six were written. *)
+(** At its end the disk keeps the data of four MBAs, though eight were used, and it has used 12 pages for the
+21 nodes that were numbered. *)
+Definition ends_small (c : state nat) : Prop :=
+  kept_mbas c = {[0; 2; 3; 4]} ∧ base.size (pages (dev c)) = 12 ∧
+  SharedTree.next (trees (current (mem c))) = 21.
+
 Theorem execution_exists p : p = Ack ∨ p = Prefix →
   ∃ c, shows (tree_disk (by_the_rules p 2) 1 1) (initial 1 4) execution_shows c ∧ at_phase c = Running ∧
-    kept_mbas c = {[0; 2; 3; 4]}.
+    ends_small c.
 Proof.
   intros Hp.
   destruct (ends_with_shows (λ tr c, bool_decide (tr = execution_shows ∧ at_phase c = Running ∧
-    kept_mbas c = {[0; 2; 3; 4]})) (by_the_rules p 2) 4 execution) as (tr & c & Hsteps & Htest).
+    kept_mbas c = {[0; 2; 3; 4]} ∧ base.size (pages (dev c)) = 12 ∧
+    SharedTree.next (trees (current (mem c))) = 21)) (by_the_rules p 2) 4 execution)
+    as (tr & c & Hsteps & Htest).
   { destruct Hp as [-> | ->]; by vm_compute. }
   apply bool_decide_eq_true in Htest as (-> & Hphase & Hkept). by exists c.
 Qed.
@@ -161,27 +181,27 @@ Definition unasked : list (action nat) :=
 Definition goes_wrong (r : rule) : list (action nat) :=
   match r with
   | FlushBeforeAcknowledge =>
-      [Submit (RWrite 0 [7]); Acknowledge; Crash 0 false ∅; Load; Recover; Read Live 0 1]
+      [Submit (RWrite 0 [7]); Acknowledge; Crash 0 false ∅ ∅; Load; Recover; Read Live 0 1]
   | SealBeforeCheckpoint =>
-      operation (RWrite 0 [7]) ++ [Destage 0 [0]; CheckpointNodes; CheckpointCommit;
-        Crash 1 false {[0 := [9]]}; Load; Recover; Read Live 0 1]
+      operation (RWrite 0 [7]) ++ [Destage 0 [0]; CheckpointNodes []; CheckpointCommit;
+        Crash 1 false {[0 := [9]]} ∅; Load; Recover; Read Live 0 1]
   | LogBeforeCheckpoint =>
       [Submit (RWrite 0 [7]); Acknowledge; Destage 0 [0]; Seal 0;
-        CheckpointNodes; CheckpointCommit; Crash 0 false ∅; Load; Recover] ++
-      operation (RWrite 0 [8]) ++ [Flush; Crash 1 false ∅; Load; Recover; Read Live 0 1]
+        CheckpointNodes []; CheckpointCommit; Crash 0 false ∅ ∅; Load; Recover] ++
+      operation (RWrite 0 [8]) ++ [Flush; Crash 1 false ∅ ∅; Load; Recover; Read Live 0 1]
   | TruncateAfterCommit =>
-      operation (RWrite 0 [7]) ++ [Destage 0 [0]; Seal 0; CheckpointNodes; Truncate 1;
-        Crash 1 false ∅; Load; Recover; Read Live 0 1]
+      operation (RWrite 0 [7]) ++ [Destage 0 [0]; Seal 0; CheckpointNodes []; Truncate 1;
+        Crash 1 false ∅ ∅; Load; Recover; Read Live 0 1]
   | FreeAfterCheckpoint =>
       operation (RWrite 0 [7]) ++ [Destage 0 [0]; Seal 0] ++ operation (RWrite 1 [8]) ++
-      [Destage 1 [1]; Seal 1; CheckpointNodes; CheckpointCommit; Clean {[0; 1]} 2; Free 0] ++
+      [Destage 1 [1]; Seal 1; CheckpointNodes []; CheckpointCommit; Clean {[0; 1]} 2; Free 0] ++
       operation (RWrite 1 [9]) ++
-      [Destage 0 [2]; Seal 0; Crash 3 false ∅; Load; Replay; Recover; Read Live 0 1]
+      [Destage 0 [2]; Seal 0; Crash 3 false ∅ ∅; Load; Replay; Recover; Read Live 0 1]
   | ReplayAfterCheckpoint =>
-      operation (RWrite 0 [7]) ++ [Destage 0 [0]; Seal 0; CheckpointNodes; CheckpointCommit; Truncate 1] ++
+      operation (RWrite 0 [7]) ++ [Destage 0 [0]; Seal 0; CheckpointNodes []; CheckpointCommit; Truncate 1] ++
       operation (RSnapshot "s") ++ operation (RWrite 0 [8]) ++
-      [Destage 1 [1]; Seal 1; CheckpointNodes; CheckpointCommit;
-        Crash 3 false ∅; Load; Replay; Replay; Recover; Read (Named "s") 0 1]
+      [Destage 1 [1]; Seal 1; CheckpointNodes []; CheckpointCommit;
+        Crash 3 false ∅ ∅; Load; Replay; Replay; Recover; Read (Named "s") 0 1]
   | ReclaimUnreachable => unasked
   | CleanGains => []            (* cleaning never ends: [clean_gains_needed] *)
   end.
@@ -191,6 +211,31 @@ Theorem tree_rules_needed r : r ≠ CleanGains →
 Proof. intros Hr. exists (if decide (r = LogBeforeCheckpoint) then Prefix else Ack).
   split; [case_decide; auto|].
   apply (shown_is_refused _ _ 2 (goes_wrong r)). by destruct r; vm_compute. Qed.
+(** The rule that a page is not written again while a checkpoint that may be loaded refers to it: without it,
+a block that nobody wrote reads as zero after a power cut. *)
+Definition reused_page : list (list (action nat)) :=
+  [operation (RWrite 0 [7; 9]) ++ [Destage 0 [0; 1]; Seal 0; CheckpointNodes []; CheckpointCommit] ++
+   operation (RWrite 0 [8]);
+   [Destage 1 [2]; Seal 1; CheckpointNodes []] ++ operation (RWrite 0 [6]) ++
+   [Destage 2 [3]; Seal 2; CheckpointNodes []; Crash 3 false ∅ ∅; Load; Replay; Replay; Recover;
+    Read Live 0 2]].
+
+Definition reused_page_shows (data : list nat) : list (event nat) :=
+  [Write 0 [7; 9] Ok; Write 0 [8] Ok; Write 0 [6] Ok; VirtualDisk.Crash CutShort; VirtualDisk.Crash Ok;
+   VirtualDisk.Read Live 0 2 Ok data].
+
+Theorem tree_pages_needed :
+  (∃ c, shows (tree_disk (by_the_rules Ack 2) 1 1) (initial 1 2) (reused_page_shows [6; 9]) c) ∧
+  ∃ c, shows (tree_disk (breaking FreeAfterCheckpoint Ack 2) 1 1) (initial 1 2) (reused_page_shows [6; 0]) c.
+Proof.
+  split; [destruct (ends_with_shows (λ tr _, bool_decide (tr = reused_page_shows [6; 9]))
+      (by_the_rules Ack 2) 2 reused_page) as (tr & c & Hs & ->%bool_decide_eq_true);
+        [by vm_compute|by exists c]|].
+  destruct (ends_with_shows (λ tr _, bool_decide (tr = reused_page_shows [6; 0]))
+    (breaking FreeAfterCheckpoint Ack 2) 2 reused_page) as (tr & c & Hs & ->%bool_decide_eq_true);
+    [by vm_compute|by exists c].
+Qed.
+
 (** ** Hypotheses dropped *)
 
 Lemma reaches (test : state nat → bool) K blocks parts :
@@ -219,7 +264,7 @@ Theorem tree_snapshot_needs_flush :
   snapshot_changes (by_the_rules Prefix 2) (Forall (VirtualDiskProperties.keeps "s")).
 Proof.
   apply (changes _ (operation (RWrite 0 [7]) ++ [Read Live 0 1; Submit (RSnapshot "s"); Acknowledge;
-      Crash 1 false ∅; Load; Replay; Recover] ++
+      Crash 1 false ∅ ∅; Load; Replay; Recover] ++
       operation (RWrite 0 [8]) ++ operation (RSnapshot "s") ++ [Read (Named "s") 0 1])
     [Write 0 [7] Ok] [VirtualDisk.Crash CutShort; VirtualDisk.Crash Ok; Write 0 [8] Ok;
       Snapshot "s" Ok] [7] [8]);
@@ -286,7 +331,7 @@ Proof.
       forallb (λ jc, match jc.1 with inl _ => true | inr _ => false end)
         (map_to_list (SharedTree.claims (trees (current (mem c))))) && unmapped c 0)
     (breaking ReclaimUnreachable Ack 2) 2 [operation (RWrite 0 [7]) ++ operation (RSnapshot "s") ++
-      operation (RWrite 0 [8]) ++ [Reclaim 4 0]]) as (c & Hc & [[Hb Hw]%andb_true_iff Hno]%andb_true_iff).
+      operation (RWrite 0 [8]) ++ [Reclaim 4 1]]) as (c & Hc & [[Hb Hw]%andb_true_iff Hno]%andb_true_iff).
   { by vm_compute. }
   apply bool_decide_eq_true in Hb as [Hp Hb]. exists c, 0. split_and!;
     [done|done| |by left|by apply unmapped_sound].
@@ -313,9 +358,10 @@ Proof.
 Qed.
 
 (** Without a walk there is no step of one. *)
-Theorem tree_walks_need_a_walk K t n : perform K 1 1 (Reclaim t n) (initial (V := nat) 1 2) = None.
+Theorem tree_walks_need_a_walk t n :
+  perform (by_the_rules Ack 2) 1 1 (Reclaim (S t) n) (initial (V := nat) 1 2) = None.
 Proof.
-  assert (SharedTree.claims (SharedTree.create 1) !! inr t = None) as Hno by done.
-  simpl. unfold reclaim, SharedTree.reclaim, TreeIndex.free_unasked. simpl.
-  destruct (obeys K ReclaimUnreachable); by rewrite Hno.
+  assert (SharedTree.claims (trees (current (mem (initial (V := nat) 1 2)))) !! inr (S t) = None) as Hno by
+    done.
+  cbn [perform]. unfold reclaim. cbn [obeys by_the_rules]. unfold SharedTree.reclaim. by rewrite Hno.
 Qed.

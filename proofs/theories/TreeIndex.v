@@ -20,6 +20,10 @@ Definition no_index (levels : nat) : index := Index (create levels) ∅ ∅ 0.
 
 Definition with_trees (s : state) (i : index) : index := Index s (named i) (middle i) (next_mba i).
 
+Definition with_nodes (h : heap) (i : index) : index :=
+  let s := trees i in with_trees (State (height s) h (next s) (epoch s) (claims s)) i.
+Definition without_nodes (i : index) : index := with_nodes ∅ i.
+
 (** ** Reading *)
 
 (** An LBA as digits of [bits] bits, the highest first. *)

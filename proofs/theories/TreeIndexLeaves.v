@@ -148,6 +148,22 @@ Definition takes_mba (a : action) : nat := match a with Write _ _ => 1 | _ => 0 
 Fixpoint mbas_taken (l : list action) : nat :=
   match l with [] => 0 | a :: l => takes_mba a + mbas_taken l end.
 
+(** What was born in an epoch that has ended is never changed, only freed;
+and no number is given out twice. *)
+Definition spares_old (s s' : state) : Prop :=
+  next s ≤ next s' ∧ epoch s ≤ epoch s' ∧ ∀ n nd', n < next s → nodes s' !! n = Some nd' →
+    ∃ nd, nodes s !! n = Some nd ∧ (birth nd < epoch s → nd' = nd).
+
+Lemma spares_refl s : spares_old s s.
+Proof. split_and!; [done|done|]. intros n nd _ Hn. by exists nd. Qed.
+
+Lemma spares_trans s s1 s2 : spares_old s s1 → spares_old s1 s2 → spares_old s s2.
+Proof.
+  intros (Hn1 & He1 & H1) (Hn2 & He2 & H2). split_and!; [lia|lia|]. intros n nd2 Hn Hnd2.
+  destruct (H2 n nd2) as (nd1 & Hnd1 & E2); [lia|done|]. destruct (H1 n nd1 Hn Hnd1) as (nd & Hnd & E1).
+  exists nd. split; [done|]. intros Hb. pose proof (E1 Hb) as ->. apply E2. lia.
+Qed.
+
 (** What one action, or several, do to trees that are [sound_chunks]. *)
 Record acted (s : state) (b : nat) (l : list action) (s' : state) (b' : nat) (xs : list nat) : Prop := Acted {
   acted_chunks : sound_chunks s' b';
@@ -156,17 +172,17 @@ Record acted (s : state) (b : nat) (l : list action) (s' : state) (b' : nat) (xs
   acted_dropped x : x ∈ xs → ¬ mapped s' x ∧ x < b';
   acted_kept x : mapped s x ∨ b ≤ x < b' → mapped s' x ∨ x ∈ xs;
   acted_new x : mapped s' x → mapped s x ∨ b ≤ x < b';
+  acted_spares : spares_old s s';
 }.
 
 Lemma mapped_nodes s s' x : nodes s' = nodes s → height s' = height s → mapped s' x ↔ mapped s x.
 Proof. intros Hn Hh. unfold mapped, chunk_at. by rewrite Hn, Hh. Qed.
 
 (** Actions that leave the nodes alone. *)
-Lemma acted_same s b a s' : sound_chunks s b → apply a s = Some s' → nodes s' = nodes s → height s' = height
-  s →
-  acted s b [a] s' b [].
+Lemma acted_same s b a s' : sound_chunks s b → apply a s = Some s' → nodes s' = nodes s →
+  height s' = height s → epoch s ≤ epoch s' → acted s b [a] s' b [].
 Proof.
-  intros [I Honce Hbelow Hkey] Ha Hn Hh. split; [|done|..].
+  intros [I Honce Hbelow Hkey] Ha Hn Hh He. split; [|done|..].
   - split; [by eapply inv_step|..].
     + intros n n' k k' x. unfold chunk_at. rewrite Hn, Hh. apply Honce.
     + intros x. rewrite (mapped_nodes s) by done. apply Hbelow.
@@ -175,6 +191,8 @@ Proof.
   - by intros x ?%elem_of_nil.
   - intros x [Hx|?]; [left; by rewrite (mapped_nodes s)|lia].
   - intros x. rewrite (mapped_nodes s) by done. by left.
+  - destruct (next_step _ _ _ I Ha) as [? _]. split_and!;
+    [done|done|]. rewrite Hn. intros n nd ??. by exists nd.
 Qed.
 
 Lemma update_acted s b k x a s' : sound_chunks s b → (∃ l, k = key bits (height s) l) →
@@ -230,6 +248,11 @@ Proof.
         [by exists n, k|exact (inv_update _ _ _ _ I Hk Hu)|by rewrite Hh].
   - intros y (n & k' & Hy). destruct (Hnew _ _ _ Hy) as [Hy'|(_ & _ & _ & -> & ->)]; [left; by eexists _, _|].
     right. lia.
+  - destruct (next_step _ _ _ I Happly) as [? _]. split_and!; [done|by rewrite He|]. intros n nd' Hn Hn'.
+    destruct (update_spec _ _ _ _ I Hk Hu) as (c & r & dr & U).
+    destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ (upd_put _ _ _ _ _ _ _ U) n) as [Es|(q & _ & Hold & _)].
+    + exists nd'. by rewrite <-Es.
+    + destruct Hold as [->|(nd & Hnd & Hb & _)]; [lia|]. exists nd. split; [done|]. lia.
 Qed.
 
 Lemma update_some s k x : inv s → is_Some (update k x s).
@@ -255,14 +278,15 @@ Proof.
       destruct (leaf_of s k) as [n|] eqn:Hleaf; [|by apply acted_same].
       destruct (leaf_of_node _ _ _ Hleaf) as [nd Hn]. simpl in Hread. by rewrite Hn in Hread.
   - destruct (inv_live I) as [l Hl]. simpl. rewrite Hl, Nat.add_0_r. simpl.
-    apply acted_same; [done| |done..]. simpl. by rewrite Hl.
+    apply acted_same; [done| |done|done|simpl; lia]. simpl. by rewrite Hl.
   - destruct Ha as [Hv [c Hc]]. simpl. rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc, Nat.add_0_r. simpl.
-    apply acted_same; [done| |done..]. simpl. by rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc.
+    apply acted_same; [done| |done|done|simpl; lia]. simpl. by rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc.
   - destruct Ha as [Hv [c Hc]], (inv_live I) as [l Hl]. simpl.
     rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc, Nat.add_0_r. simpl. rewrite Hl. simpl.
-    apply acted_same; [done| |done..]. simpl. rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc. simpl. by rewrite Hl.
+    apply acted_same; [done| |done|done|simpl;
+      lia]. simpl. rewrite (proj2 (Nat.eqb_neq _ _) Hv), Hc. simpl. by rewrite Hl.
   - destruct (inv_live I) as [l Hl]. simpl. rewrite Hl, Nat.add_0_r. simpl.
-    apply acted_same; [done| |done..]. simpl. by rewrite Hl.
+    apply acted_same; [done| |done|done|simpl; lia]. simpl. by rewrite Hl.
 Qed.
 
 Fixpoint all_proper (s : state) (b : nat) (l : list action) : Prop :=
@@ -272,13 +296,13 @@ Lemma acts_acted l : ∀ s b, sound_chunks s b → all_proper s b l →
   acted s b l (acts s l).1 (b + mbas_taken l) (acts s l).2.
 Proof.
   induction l as [|a l IH]; intros s b Hs Hl; simpl.
-  - rewrite Nat.add_0_r. split; [done|done|by intros d| | |].
+  - rewrite Nat.add_0_r. split; [done|done|by intros d| | | |apply spares_refl].
     + by intros x ?%elem_of_nil.
     + intros x [?|?]; [by left|lia].
     + by left.
-  - destruct Hl as [Ha Hl]. pose proof (act_acted _ _ _ Hs Ha) as [Hs1 Hh1 Hd1 Hx1 Hk1 Hn1].
+  - destruct Hl as [Ha Hl]. pose proof (act_acted _ _ _ Hs Ha) as [Hs1 Hh1 Hd1 Hx1 Hk1 Hn1 Ho1].
     specialize (IH _ _ Hs1 Hl). destruct (acts (act a s) l) as [s' xs]. simpl in *.
-    destruct IH as [Hs2 Hh2 Hd2 Hx2 Hk2 Hn2].
+    destruct IH as [Hs2 Hh2 Hd2 Hx2 Hk2 Hn2 Ho2].
     rewrite Nat.add_assoc. split; [done|congruence|..].
     + intros d Hd. by apply Hd2, Hd1.
     + intros x [Hx|Hx]%elem_of_app; [|by apply Hx2]. destruct (Hx1 _ Hx) as [Hno Hlt].
@@ -293,6 +317,7 @@ Proof.
       * auto.
       * destruct (Hk2 x (or_intror Hx')); auto.
     + intros x [Hx|?]%Hn2; [|right; lia]. destruct (Hn1 _ Hx); [by left|right; lia].
+    + by eapply spares_trans.
 Qed.
 
 (** A step of a walk. *)
@@ -328,6 +353,8 @@ Proof.
   - intros x [(n' & k & Hx)|?]; [|lia]. destruct (Hkept _ _ _ Hx) as [?|[_ ?]]; [left;
     by eexists _, _|by right].
   - intros x (n' & k & Hx%Hold). left. by eexists _, _.
+  - split_and!; [lia|lia|]. intros n' nd _ Hn'. exists nd. split; [|done].
+    destruct Hnodes as [E|E]; rewrite E in Hn'; [done|]. by apply lookup_delete_Some in Hn' as [_ ?].
 Qed.
 
 Lemma create_chunks levels : sound_chunks (create levels) 0.

@@ -128,7 +128,7 @@ Proof.
   induction count as [|count IH]; intros s j Hs Hh; simpl; [done|].
   assert (proper bits s (x + j) (Write (key bits h (lba + j)) (x + j))) as Hp by (split; [done|rewrite Hh;
     eauto]).
-  destruct (act_acted _ _ _ _ Hs Hp) as [Hs1 Hh1 _ _ _ _]. split; [done|].
+  destruct (act_acted _ _ _ _ Hs Hp) as [Hs1 Hh1 _ _ _ _ _]. split; [done|].
   simpl in Hs1 |- *. rewrite Nat.add_1_r, <- Nat.add_succ_r in *. apply IH; [done|congruence].
 Qed.
 
@@ -137,7 +137,7 @@ Lemma proper_unmaps h b lba count : ∀ s j, sound_chunks bits s b → height s 
 Proof.
   induction count as [|count IH]; intros s j Hs Hh; simpl; [done|].
   assert (proper bits s b (Unmap (key bits h (lba + j)))) as Hp by (rewrite <- Hh; simpl; eauto).
-  destruct (act_acted _ _ _ _ Hs Hp) as [Hs1 Hh1 _ _ _ _]. split; [done|].
+  destruct (act_acted _ _ _ _ Hs Hp) as [Hs1 Hh1 _ _ _ _ _]. split; [done|].
   simpl in Hs1 |- *. rewrite Nat.add_0_r in *. apply IH; [done|congruence].
 Qed.
 
@@ -227,14 +227,14 @@ Qed.
 
 (** A record on the trees is the record on the maps; an MBA that is dropped no view refers to. *)
 Lemma represents_record {V} (r : record V) i m : represents i m → names_fresh r i →
-  let '(i', xs) := reindex bits r i in represents i' (remap r m) ∧
+  let '(i', xs) := reindex bits r i in represents i' (remap r m) ∧ spares_old (trees i) (trees i') ∧
     (∀ x, x ∈ xs → ¬ mapped (trees i') x) ∧
     (∀ x, mapped (trees i) x ∨ next_mba i ≤ x < next_mba i' → mapped (trees i') x ∨ x ∈ xs).
 Proof.
   intros Hi Hfresh. pose proof (rep_chunks _ _ Hi) as Hs. destruct (actions_proper r _ _ Hi) as [Hp Hused].
-  pose proof (acts_acted _ _ _ _ Hs Hp) as [Hs' Hh' Hd' Hx' Hk' _]. unfold reindex.
+  pose proof (acts_acted _ _ _ _ Hs Hp) as [Hs' Hh' Hd' Hx' Hk' _ Ho']. unfold reindex.
   destruct (acts (trees i) (actions_of bits r i)) as [s' xs]. simpl in *. rewrite Hused in *.
-  split_and!; [|intros x Hx; by apply (Hx' x)|done]. destruct (rep_disk _ _ Hi) as (d & Hd & Ha). split;
+  split_and!; [|done|intros x Hx; by apply (Hx' x)|done]. destruct (rep_disk _ _ Hi) as (d & Hd & Ha). split;
     simpl; [done|..].
   - eexists. split; [by apply Hd'|]. rewrite Hh'. by apply agrees_record.
   - rewrite LogStructuredDiskReading.middle_remap. apply (rep_middle _ _ Hi).
@@ -245,24 +245,30 @@ Qed.
 
 (** A checkpoint ends an epoch. *)
 Lemma represents_checkpoint i m : represents i m → represents (with_trees (act Checkpoint (trees i)) i) m ∧
-  ∀ x, mapped (act Checkpoint (trees i)) x ↔ mapped (trees i) x.
+  (∀ x, mapped (act Checkpoint (trees i)) x ↔ mapped (trees i) x) ∧
+  nodes (act Checkpoint (trees i)) = nodes (trees i) ∧
+  epoch (act Checkpoint (trees i)) = S (epoch (trees i)) ∧ next (act Checkpoint (trees i)) = next (trees i).
 Proof.
   intros Hi. pose proof (rep_chunks _ _ Hi) as Hs.
-  destruct (act_acted _ _ _ Checkpoint Hs I) as [Hs' Hh' Hd' Hx' Hk' Hn']. simpl in *. rewrite Nat.add_0_r
+  destruct (act_acted _ _ _ Checkpoint Hs I) as [Hs' Hh' Hd' Hx' Hk' Hn' _]. simpl in *. rewrite Nat.add_0_r
     in *.
-  split.
+  split_and!.
   - destruct (rep_disk _ _ Hi) as (d & Hd & [? ? ? ? ?]). split; simpl; [done| |apply Hi..].
     exists (disk_apply Checkpoint d). split; [by apply Hd'|]. rewrite Hh'. by split.
   - intros x. split; [intros [?|?]%Hn'; [done|lia]|intros Hx].
     destruct (Hk' x (or_introl Hx)) as [?|?%elem_of_nil]; done.
+  - unfold act. simpl. by destruct (inv_live (chunks_inv _ _ _ Hs)) as [l ->].
+  - unfold act. simpl. by destruct (inv_live (chunks_inv _ _ _ Hs)) as [l ->].
+  - unfold act. simpl. by destruct (inv_live (chunks_inv _ _ _ Hs)) as [l ->].
 Qed.
 
 Lemma represents_reclaim i m t n s' : represents i m → reclaim t n (trees i) = Some s' →
-  represents (with_trees s' i) m ∧ (∀ x, x ∈ freed_mba (trees i) s' n → ¬ mapped s' x) ∧
+  represents (with_trees s' i) m ∧ spares_old (trees i) s' ∧ (∀ x, x ∈ freed_mba (trees i) s' n → ¬ mapped
+    s' x) ∧
     ∀ x, mapped (trees i) x → mapped s' x ∨ x ∈ freed_mba (trees i) s' n.
 Proof.
-  intros Hi Ha. destruct (reclaim_acted _ _ _ _ _ _ (rep_chunks _ _ Hi) Ha) as [Hs' Hh' Hd' Hx' Hk' _].
-  split_and!; [|intros x Hx; by apply (Hx' x)|intros x Hx; by apply Hk'; left].
+  intros Hi Ha. destruct (reclaim_acted _ _ _ _ _ _ (rep_chunks _ _ Hi) Ha) as [Hs' Hh' Hd' Hx' Hk' _ Ho'].
+  split_and!; [|done|intros x Hx; by apply (Hx' x)|intros x Hx; by apply Hk'; left].
   destruct (rep_disk _ _ Hi) as (d & Hd & Hagree). split; simpl; [done| |apply Hi..].
   exists d. rewrite Hh'. split; [by apply (Hd' d)|done].
 Qed.
