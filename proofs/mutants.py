@@ -24,6 +24,8 @@ NEAREST = {
     "Checker.v": "VirtualDiskWitnesses",
     "LogStructuredDisk.v": "LogStructuredDiskWitnesses",
     "SharedTree.v": "SharedTreeExamples",
+    "TreeIndex.v": "TreeIndexMaps",
+    "TreeDisk.v": "TreeDiskRefinement",
     "Redundancy.v": "RedundancyWitnesses",
     "Parity.v": "RedundancyWitnesses",
     "ProvedDisk.v": "ProvedDiskRefinement",

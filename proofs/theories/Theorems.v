@@ -12,6 +12,7 @@ From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogSt
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
   Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
+From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
   LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
@@ -358,6 +359,64 @@ Proof. apply SharedTreeCost.cost_ignores_snapshots. Qed.
 Theorem snapshot_constant s s' : apply Snapshot s = Some s' → nodes s' = nodes s ∧ next s' = next s.
 Proof. simpl. intros. by invert_apply. Qed.
 End Trees.
+
+(** ** Shared trees as the maps of the log-structured disk
+
+One machine: log, bank, segments, cleaner and checkpoints of the log-structured disk, and in place of its
+maps the shared trees, reclaimed by walks that ask the parent and the siblings of what was deleted. For any
+design that obeys its rules ([sound]), for keys of any length and digits of any size. *)
+Module Forest.
+Import TreeDisk TreeDiskTheorem.
+
+(** 19. Every trace that this disk shows, the contract admits. *)
+Theorem tree_disk_refines_contract {V} `{Value V} K bits levels : sound K →
+  implements (tree_disk (V := V) K bits levels) (promises K).
+Proof. apply refines_contract. Qed.
+
+(** 19. Read after snapshot through all of it: writes that copy paths, snapshots that share roots, reverts,
+deletions, walks, destage, cleaning, checkpoints that write nodes to pages, power cuts and recoveries. *)
+Theorem tree_disk_read_after_snapshot {V} `{Value V} K bits levels blocks c n lba count (data data' : list V)
+    before tr : sound K →
+  promises K = Ack ∨ Forall no_crash tr ∨ (∃ tr', tr = VirtualDisk.Flush Ok :: tr') →
+  Forall (VirtualDiskProperties.keeps n) tr →
+  shows (tree_disk K bits levels) (initial levels blocks)
+    (before ++ VirtualDisk.Read Live lba count Ok data ::
+    Snapshot n Ok :: tr ++ [VirtualDisk.Read (Named n) lba count Ok data']) c →
+  data' = data.
+Proof. apply TreeDiskTheorem.read_after_snapshot. Qed.
+
+(** 19. Space: the disk keeps the data that a view maps; and once no walk is left, no others. *)
+Theorem tree_disk_keeps_exactly {V} `{Value V} K bits levels (c : state V) x :
+  sound K → reached K bits levels c → at_phase c ≠ Off →
+  (maps_to bits c x → TreeDiskTheorem.keeps c x) ∧
+  (no_walks c → TreeDiskTheorem.keeps c x → maps_to bits c x).
+Proof. apply keeps_exactly. Qed.
+
+(** 19. Walks end: while one is left it has a step, and each step, of whichever walk, leaves less to do. *)
+Theorem tree_disk_walks_end {V} `{Value V} K bits levels (c : state V) t :
+  sound K → reached K bits levels c → at_phase c ≠ Off →
+  is_Some (SharedTree.claims (TreeIndex.trees (current (mem c))) !! inr t) →
+  (∃ n, is_Some (perform K bits levels (Reclaim t n) c)) ∧
+  ∀ n es c', perform K bits levels (Reclaim t n) c = Some (es, c') →
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (current (mem c')))) <
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (current (mem c)))).
+Proof. apply walks_end. Qed.
+
+(** 12. An execution with power cuts, a recovery cut short, cleaning, a deletion and a revert, at whose end
+only the data of what views map are kept, and 21 nodes have used 12 pages; and without the rule that a page
+is not written again while a checkpoint that may be loaded refers to it, the same steps show wrong data. *)
+Theorem tree_disk_execution p : p = Ack ∨ p = Prefix →
+  ∃ c, shows (tree_disk (by_the_rules p 2) 1 1) (initial 1 4) TreeDiskWitnesses.execution_shows c ∧
+    at_phase c = Running ∧ TreeDiskWitnesses.ends_small c.
+Proof. apply TreeDiskWitnesses.execution_exists. Qed.
+
+Theorem tree_pages_rule_needed :
+  (∃ c, shows (tree_disk (by_the_rules Ack 2) 1 1) (initial 1 2)
+    (TreeDiskWitnesses.reused_page_shows [6; 9]) c) ∧
+  ∃ c, shows (tree_disk (breaking FreeAfterCheckpoint Ack 2) 1 1) (initial 1 2)
+    (TreeDiskWitnesses.reused_page_shows [6; 0]) c.
+Proof. apply TreeDiskWitnesses.tree_pages_needed. Qed.
+End Forest.
 
 (** ** Parity *)
 Module Codes.
@@ -731,7 +790,7 @@ End Running.
 
 (** ** What they assume *)
 
-Import LogStructured Trees Codes Legs Whole Running.
+Import LogStructured Trees Forest Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
@@ -745,7 +804,10 @@ Definition all_theorems :=
    @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once, @neighbour_test_exact,
      @chain_test_exact,
    @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
-   @cost_ignores_snapshots, @snapshot_constant, @bytes_are_a_field, @two_generates, @raid5_any_one,
+   @cost_ignores_snapshots, @snapshot_constant, @tree_disk_refines_contract, @tree_disk_read_after_snapshot,
+   @tree_disk_keeps_exactly, @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed,
+     @bytes_are_a_field, @two_generates,
+     @raid5_any_one,
    @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures,
      @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
@@ -776,7 +838,11 @@ Definition all_counterexamples :=
    @dangling_needs_reachable, @unburied_leaks, @reclaim_needs_held, @root_first_leaks, @freed_again_needs_run,
    @birth_stamp_needed, @children_are_not_enough, @one_successor_is_not_enough, @ownership_by_older_snapshot,
    @ownership_by_parent, @update_copies_path, @lookup_needs_length, @cost_needs_mapped, @cost_needs_no_revert,
-   @write_touches_nodes, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost, @raid6_256_data,
+   @write_touches_nodes, @TreeDiskWitnesses.tree_rules_needed, @TreeDiskWitnesses.tree_snapshot_needs_rules,
+   @TreeDiskWitnesses.tree_snapshot_needs_flush, @TreeDiskWitnesses.tree_snapshot_needs_no_delete,
+   @TreeDiskWitnesses.tree_space_needs_rules, @TreeDiskWitnesses.tree_space_needs_walks,
+   @TreeDiskWitnesses.tree_walks_need_a_walk, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost,
+     @raid6_256_data,
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
