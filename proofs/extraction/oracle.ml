@@ -12,7 +12,7 @@ exception Too_long
 
 let most_worlds = 10_000
 let most_work = 400_000 (* steps tried, and images made, for one trace whose requests overlap *)
-let most_seconds = 10. (* of processor time, for one such trace *)
+let most_seconds = 3. (* of processor time, for one such trace *)
 let weigh block tag = ((tag + (31 * block)) * 40503) land 0xffffff
 let most_blocks = 1 lsl 20 (* of one request, where each block is a step *)
 let largest = 1 lsl 53
