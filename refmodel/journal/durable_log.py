@@ -73,14 +73,15 @@ class DurableLog:
         So an append that is to come cannot fail on one mirror for want of room. Raises HostFull if
         there is none; then nothing has changed.
         """
-        at, parts = self.head % self.size, -(-self.size // ALLOCATED_BYTES)
+        at = self.head % self.size
         end = at + bytes + RECORD_UNIT  # the record that begins a generation may come first
-        for number in range(at // ALLOCATED_BYTES, end // ALLOCATED_BYTES + 1):
-            if (part := number % parts) not in self._allocated:
-                start = part * ALLOCATED_BYTES
-                length = min(ALLOCATED_BYTES, self.size - start)
-                self._leg.allocate(self._base + start, length)
-                self._allocated.add(part)
+        for first, last in ((at, min(end, self.size)), (0, end - self.size)):
+            for part in range(first // ALLOCATED_BYTES, -(-last // ALLOCATED_BYTES)):
+                if part not in self._allocated:
+                    start = part * ALLOCATED_BYTES
+                    length = min(ALLOCATED_BYTES, self.size - start)
+                    self._leg.allocate(self._base + start, length)
+                    self._allocated.add(part)
 
     @spent_on(LOG)
     def append(self, *records: Record) -> None:

@@ -161,3 +161,22 @@ def test_a_record_that_only_one_mirror_took_is_replaced(folder: Path) -> None:
     again = open_disk(folder, sync=False)
     assert again.read(0) == block(1)
     again.abandon()
+
+
+def test_room_for_a_record_is_kept_on_both_sides_of_the_end_of_the_ring(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(folder, plan(8, **{**TINY, "log_bytes": 5 << 19}), sync=False)
+    disk = open_disk(folder, sync=False)
+    log = disk.state.log
+    kept: list[int] = []
+    base = log._base
+
+    def allocate(component: Component, offset: int, length: int) -> None:
+        kept.extend(range(offset - base, offset - base + length, 512))
+
+    monkeypatch.setattr(Component, "allocate", allocate)
+    log.head = log.size - 1024
+    log.allocate(4096)
+    assert {log.size - 1024, log.size - 512, 0, 512, 4096} <= {*kept}
+    disk.abandon()
