@@ -153,7 +153,8 @@ class _Writer:
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
         self._name_raced = self._choose.choice(self._present or NAMES)
-        if OF_A_SNAPSHOT & set(pair) and not self._present and self._choose.random() < RIGHT:
+        missing = OF_A_SNAPSHOT & set(pair) and "snapshot" in self._able and not self._present
+        if missing and self._choose.random() < RIGHT:
             for kind in ("write", "snapshot", "write"):  # what is raced for is there, and differs
                 self._add(kind, False)
             self._name_raced = self._present[-1]

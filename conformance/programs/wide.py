@@ -34,7 +34,17 @@ LEFT_FREE = (0, 4, 8, 16)  # of a disk that is churned, one block in so many is 
 MOST_CHURNED = 400  # writes
 PIECES = (1, 1, 1, 1, 2, 3, 8)  # blocks of them
 OTHER_ONE_IN = 24  # of them: another change instead
-OTHERS = ("snapshot", "delete", "delete", "unmap", "clean", "checkpoint", "restart", "crash")
+OTHERS = (
+    "snapshot",
+    "snapshot",
+    "delete",
+    "delete",
+    "unmap",
+    "clean",
+    "checkpoint",
+    "restart",
+    "crash",
+)
 OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
 # What comes while much is left to do; `open` stands for an opening.
@@ -167,11 +177,11 @@ class WideWriter(FullWriter):
             return
         self._write_at(first, last - first)
         for _ in range(min(self._one_of(CHURNED) * self._blocks, MOST_CHURNED)):
-            if rarely(self._choose, OTHER_ONE_IN):
+            if others and rarely(self._choose, OTHER_ONE_IN):
                 op = self._one_of(others)
                 if op in ("snapshot", "delete"):
-                    op = "delete" if "m0" in self._now.views else "snapshot"
-                    self._request_of_name(op, "m0")
+                    if (op == "delete") == ("m0" in self._now.views):
+                        self._request_of_name(op, "m0")
                 elif op in OPENINGS:
                     self._open((op,))
                 else:

@@ -218,7 +218,8 @@ class Writer:
         if kind == "crash":
             self._crash()
             return
-        if kind == "delete" and len(self._now.views) <= self._kept and self._upto(3):
+        few = len(self._now.views) <= self._kept and "snapshot" in self._capabilities
+        if kind == "delete" and few and self._upto(3):
             kind = "snapshot"
         if kind in ("return", "replace") and not self._now.failed:
             kind = "fail"

@@ -12,7 +12,7 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
 from conformance.judging.oracles.model import judge_one
-from conformance.programs import array, full, generate, names, power_cuts, swarm, writer
+from conformance.programs import array, full, generate, names, overlap, power_cuts, swarm, writer
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
@@ -361,3 +361,17 @@ def test_what_was_deleted_since_a_flush_is_read_behind_a_power_cut() -> None:
                     found = any(read.get("view") == deleted for read in reads)
                     looked, missed = looked + found, missed + (not found)
     assert looked > 40 and missed < looked / 4, (looked, missed)
+
+
+@pytest.mark.parametrize("capabilities", [[], *([one] for one in CAPABILITIES)])
+@pytest.mark.parametrize("kind", ["usual", "wide", "races"])
+def test_only_what_is_declared_is_asked(capabilities: list[str], kind: str) -> None:
+    hello = {"crash_profile": "prefix", "capabilities": capabilities}
+    for seed in range(40):
+        choose = random.Random(seed)
+        if kind == "races":
+            program = overlap.written(choose, hello, 60, 8)
+        else:
+            program = generate.program(choose, hello, 30, wide=kind == "wide")
+        needed = {swarm.NEEDS[request["op"]] for request in program[1:]}
+        assert needed <= {None, *capabilities}
