@@ -143,7 +143,7 @@ def _drive(
         seed = trace_seed(plan.seed, trace_number)
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
-        turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
+        turn = index % 2  # so every second of the wide ones overlaps, too
         refusable = None if plan.faults else impossible(factory, plan.seed, trace_number)
         if refusable is not None:
             options, program = refusable

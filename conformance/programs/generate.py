@@ -29,7 +29,7 @@ MOST_OPS = 2000  # operations of a program, as users may ask for
 LONG_LIFE = 300  # operations of a long program
 TIMES = (1, 1, 2, 3)  # as many operations as were asked for, in the other programs
 LONG_ONE_IN = 10  # programs
-WIDE_ONE_IN = 4  # programs
+WIDE_ONE_IN = 3  # programs
 
 
 def program(

@@ -1,10 +1,9 @@
-"""Programs of another manner: shapes that the usual ones hardly ever have. Every fourth program of
-a campaign is such a one (conformance.programs.generate.cases), unless TLC judges.
+"""Programs of another manner: shapes that the usual ones hardly ever have. Every third program of
+a campaign is such a one (conformance.programs.generate.cases), unless TLC judges. The shapes that
+are about snapshots are in conformance.programs.wide_snapshots.
 
 - The disk is filled in pieces, so that a map of extents has many entries. Then holes are cut into
   it, and written in.
-- Much of what an engine may put off is left to do when the next change, opening or power cut comes.
-- Many snapshots are there at once, through an opening.
 - A change and an opening follow each other more often than a small counter counts.
 - A request that changes what a view is comes between two reads of the same blocks.
 - A power cut follows soon on a recovery, with few small changes in between.
@@ -17,15 +16,10 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 from collections.abc import Sequence
 
 from conformance.contract.source import rarely
-from conformance.programs.full import FullWriter
 from conformance.programs.swarm import FUA, NEEDS
+from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
 from conformance.programs.writer import TIMES, Request
 
-# Snapshots that are there at once: one more than a power of 2.
-CROWDS = (17, 17, 17, 33, 33, 65, 257)
-NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
-APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
-STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
 MOST_TURNED = 600  # blocks
@@ -45,14 +39,11 @@ OTHERS = (
     "restart",
     "crash",
 )
-OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
-# What comes while much is left to do; `open` stands for an opening.
-LATER = (*("revert",) * 2, *("delete",) * 3, "snapshot", "write", "unmap", *("open",) * 2)
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
-class WideWriter(FullWriter):
+class WideWriter(SnapshotsWriter):
     """Writes programs that begin with one of these shapes."""
 
     def _prepare(self) -> None:
@@ -64,6 +55,8 @@ class WideWriter(FullWriter):
                     self._open_again_and_again,
                     self._fill_in_pieces,
                     self._put_off,
+                    self._prune,
+                    self._prune,
                     self._turn_over,
                     self._churn,
                 )
@@ -97,55 +90,6 @@ class WideWriter(FullWriter):
                 self._write_at(begin + self._upto(max(0, end - begin - 1)))
             if self._upto(3) == 0:
                 self._open()
-        self._read_back()
-
-    def _put_off(self) -> None:
-        """Snapshots that differ in all blocks are reverted to and deleted, often the same ones,
-        with few other changes in between.
-        """
-        if "snapshot" not in self._capabilities:
-            return
-        names = ("m0", "m1", "m2")[self._upto(1) :]
-        later = [op for op in LATER if NEEDS.get(op) in {None, *self._capabilities}]
-        for _ in range(1 + self._upto(2)):
-            for name in names:
-                self._write_at(0, self._blocks)
-                self._request_of_name("snapshot", name)
-            self._write_at(0, -(-self._blocks // self._one_of((1, 2))))
-            name = self._one_of(names)
-            for _ in range(2 + self._upto(6)):
-                op = self._one_of(later)
-                if op == "open":
-                    self._open()
-                elif op in ("write", "unmap"):
-                    self._add(op)
-                else:
-                    name = self._one_of((name, self._one_of(names)))
-                    self._request_of_name(op, name)
-            self._read_back()
-
-    def _crowd(self) -> None:
-        """Many snapshots, writes between some or none, an opening; then most are deleted."""
-        if not {"snapshot", "delete"} <= self._capabilities:
-            return
-        names = [f"m{number}" for number in range(self._one_of(CROWDS))]
-        apart = self._one_of(APART)
-        self._write_at(0, self._blocks)
-        for name in names:
-            if rarely(self._choose, apart):
-                self._write_at(self._upto(self._blocks - 1))
-            self._request_of_name("snapshot", name)
-        if "flush" in self._capabilities:  # a judge would follow every cut that takes some back
-            self._add("flush")
-        self._open()
-        self._read_back()
-        self._write_at(self._upto(self._blocks - 1))
-        names.sort(key=lambda name: self._upto(1000))
-        for name in names[self._upto(3) :]:
-            self._request_of_name("delete", name)
-            if self._upto(7) == 0:
-                self._write_at(self._upto(self._blocks - 1))
-        self._open()
         self._read_back()
 
     def _turn_over(self) -> None:
@@ -233,29 +177,3 @@ class WideWriter(FullWriter):
             for _ in range(1 + self._upto(1)):
                 self._write_at(self._upto(self._blocks - 1))
             super()._crash()
-
-    def _open(self, ways: Sequence[str] = OPENINGS) -> None:
-        """The disk is opened again, in one of these ways that the target has.
-
-        What a power cut left is read: many cuts that nobody looked at leave too many disks open.
-        """
-        ways = [op for op in ways if op in self._capabilities]
-        if ways:
-            op = self._one_of(ways)
-            self._requests.append({"op": op})
-            self._now.note(op)
-            if op == "crash":
-                self._read_back()
-
-    def _unmap_at(self, lba: int, count: int) -> None:
-        if self._beyond():
-            return
-        self._requests.append({"op": "unmap", "lba": lba, "count": count})
-        self._now.note("unmap", lbas=range(lba, lba + count))
-
-    def _request_of_name(self, op: str, name: str) -> None:
-        if self._beyond():
-            return
-        self._requests.append({"op": op, "name": name})
-        if (op == "snapshot") != (name in self._now.views):
-            self._now.note(op, name)

@@ -1,0 +1,143 @@
+"""The shapes of wide programs (conformance.programs.wide) that are about snapshots.
+
+- Much of what an engine may put off is left to do when the next change, opening or power cut comes.
+- Snapshots that share most of what they hold branch from each other and are deleted, with single
+  writes in between.
+- Many snapshots are there at once, through an opening.
+"""
+
+from collections.abc import Sequence
+
+from conformance.contract.source import rarely
+from conformance.programs.full import FullWriter
+from conformance.programs.swarm import NEEDS
+
+# Snapshots that are there at once: one more than a power of 2.
+CROWDS = (17, 17, 17, 33, 33, 65, 257)
+NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
+APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
+MOST_BRANCHES = 6
+MOST_SCATTERED = 20  # writes between two snapshots
+BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
+STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
+OPENINGS = ("restart", "crash")
+# What comes while much is left to do; `open` stands for an opening.
+LATER = (*("revert",) * 2, *("delete",) * 3, "snapshot", "write", "unmap", *("open",) * 2)
+
+
+class SnapshotsWriter(FullWriter):
+    """Writes these shapes, and the single requests of all wide shapes."""
+
+    def _put_off(self) -> None:
+        """Snapshots that differ in all blocks are reverted to and deleted, often the same ones,
+        with few other changes in between.
+        """
+        if "snapshot" not in self._capabilities:
+            return
+        names = ("m0", "m1", "m2")[self._upto(1) :]
+        later = [op for op in LATER if NEEDS.get(op) in {None, *self._capabilities}]
+        for _ in range(1 + self._upto(2)):
+            for name in names:
+                self._write_at(0, self._blocks)
+                self._request_of_name("snapshot", name)
+            self._write_at(0, -(-self._blocks // self._one_of((1, 2))))
+            name = self._one_of(names)
+            for _ in range(2 + self._upto(6)):
+                op = self._one_of(later)
+                if op == "open":
+                    self._open()
+                elif op in ("write", "unmap"):
+                    self._add(op)
+                else:
+                    name = self._one_of((name, self._one_of(names)))
+                    self._request_of_name(op, name)
+            self._read_back()
+
+    def _prune(self) -> None:
+        """Snapshots of a full disk branch from each other, and are deleted, with few single writes
+        in between: these come while a deleted snapshot is freed in part.
+        """
+        if not {"snapshot", "delete"} <= self._capabilities:
+            return
+        self._write_at(0, self._blocks)
+        for _ in range(1 + self._upto(3)):
+            names = [f"m{number}" for number in range(2 + self._upto(MOST_BRANCHES - 2))]
+            for name in names:
+                self._branch_off()
+                self._change()
+                self._request_of_name("snapshot", name)
+            self._branch_off()
+            self._change()
+            if self._upto(1):  # else the oldest first
+                names.sort(key=lambda name: self._upto(1000))
+            for name in names[: 1 + self._upto(len(names) - 1)]:
+                self._request_of_name("delete", name)
+                for _ in range(self._one_of(BEHIND)):
+                    self._write_at(self._upto((self._blocks - 1) // self._one_of((1, 4, 16))))
+            self._read_back()
+
+    def _branch_off(self) -> None:
+        """Every second time, live goes on from any of the snapshots."""
+        if self._now.views and "revert" in self._capabilities and self._upto(1):
+            self._request_of_name("revert", self._one_of(list(self._now.views)))
+
+    def _change(self) -> None:
+        """A range is written, or blocks at some distance: then most blocks are shared, and few
+        pages of the maps.
+        """
+        if self._upto(1):
+            self._write_at(*self._ranges.between_borders())
+        else:
+            lbas = range(self._upto(self._blocks - 1), self._blocks, self._one_of(STRIDES))
+            for lba in lbas[:MOST_SCATTERED]:
+                self._write_at(lba)
+
+    def _crowd(self) -> None:
+        """Many snapshots, writes between some or none, an opening; then most are deleted."""
+        if not {"snapshot", "delete"} <= self._capabilities:
+            return
+        names = [f"m{number}" for number in range(self._one_of(CROWDS))]
+        apart = self._one_of(APART)
+        self._write_at(0, self._blocks)
+        for name in names:
+            if rarely(self._choose, apart):
+                self._write_at(self._upto(self._blocks - 1))
+            self._request_of_name("snapshot", name)
+        if "flush" in self._capabilities:  # a judge would follow every cut that takes some back
+            self._add("flush")
+        self._open()
+        self._read_back()
+        self._write_at(self._upto(self._blocks - 1))
+        names.sort(key=lambda name: self._upto(1000))
+        for name in names[self._upto(3) :]:
+            self._request_of_name("delete", name)
+            if self._upto(7) == 0:
+                self._write_at(self._upto(self._blocks - 1))
+        self._open()
+        self._read_back()
+
+    def _open(self, ways: Sequence[str] = OPENINGS) -> None:
+        """The disk is opened again, in one of these ways that the target has.
+
+        What a power cut left is read: many cuts that nobody looked at leave too many disks open.
+        """
+        ways = [op for op in ways if op in self._capabilities]
+        if ways:
+            op = self._one_of(ways)
+            self._requests.append({"op": op})
+            self._now.note(op)
+            if op == "crash":
+                self._read_back()
+
+    def _unmap_at(self, lba: int, count: int) -> None:
+        if self._beyond():
+            return
+        self._requests.append({"op": "unmap", "lba": lba, "count": count})
+        self._now.note("unmap", lbas=range(lba, lba + count))
+
+    def _request_of_name(self, op: str, name: str) -> None:
+        if self._beyond():
+            return
+        self._requests.append({"op": op, "name": name})
+        if (op == "snapshot") != (name in self._now.views):
+            self._now.note(op, name)
