@@ -45,6 +45,7 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
+UNSEEN = 2  # power cuts in requests, after which all is read: a judge follows what each may leave
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
@@ -111,6 +112,7 @@ class _Writer:
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         self._uncounted = 0
+        self._unseen = 0
         self._raced: Counter[tuple[str, str]] = Counter()
         self._name_raced = NAMES[0]
         kinds = [kind for kind in WEIGHTS if ("snapshot" if kind == "view" else kind) in able]
@@ -129,6 +131,8 @@ class _Writer:
                 racing = choose.random() < RACING
                 kind = choose.choice(race) if racing else choose.choices(kinds, weights)[0]
                 self._add(kind, at > 0)
+                if self._unseen >= UNSEEN:
+                    self._look()
             if alone and choose.random() < pauses:
                 self._pause(choose.choices(alone, likely)[0])
             elif choose.random() < self._looks:
@@ -183,6 +187,7 @@ class _Writer:
                 "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
                 "seed": self._choose.randrange(1 << 20),
             }
+            self._unseen += 1
         if self._schedules and request["op"] in OVERLAPPING:
             request["schedule"] = self._schedules.next()
         self.program.append(request)
@@ -242,6 +247,7 @@ class _Writer:
 
     def _look(self) -> None:
         """Read every view that there may be; live often in pieces, which a cache may have."""
+        self._unseen = 0
         piece = self._choose.choice(PIECES) or self._blocks
         pieces = range(0, self._blocks, piece)
         for lba in pieces:

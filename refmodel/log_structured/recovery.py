@@ -27,6 +27,19 @@ def recover(state: DiskState, on_load: Callable[[], None]) -> None:
         replay(state, record)
         replayed += 1
     state.emit("recover", checkpoint=checkpoint.number, replayed=replayed)
+    reclaim_for_bank(state)
+
+
+def reclaim_for_bank(state: DiskState) -> None:
+    """Reclaim until the bank fits into the free segments, and one is left for the cleaner.
+
+    It did before the crash. A crash takes reclaim back, so chunks that were dropped from the bank
+    are in it again; but it does not take back the segments that large writes took. Raises DataLost.
+    """
+    usage, segments = state.space_usage, state.segments
+    while usage.queued_units > (segments.free_count - 1) * segments.units:
+        if not state.reclaimer.reclaim():
+            return
 
 
 def replay(state: DiskState, record: Record) -> None:

@@ -219,10 +219,6 @@ class DiskState:
         OSError if no segment is free: the host has refused checkpoints again and again. What they
         would have freed is free when the disk is opened again.
         """
-        usage, segments = self.space_usage, self.segments
-        if usage.queued_units > segments.free_count * segments.units:
-            # A crash takes reclaim back, but not the large writes that were placed since.
-            self.reclaimer.reclaim_all()
         try:
             self.chunks.destage_all()
         except HostRefused:

@@ -73,6 +73,27 @@ def test_a_full_disk_opens_and_frees(make: Callable[..., LogStructuredDisk], fol
     disk.close()
 
 
+def test_chunks_that_a_crash_brings_back_take_no_segment(
+    make: Callable[..., LogStructuredDisk], folder: Path
+) -> None:
+    """Reclaim dropped them from the bank; after the crash they are all there again."""
+    disk = make(16, segments=16, log_bytes=1 << 20)
+    disk.snapshot("s")
+    for tag in range(1, 25):
+        disk.write(0, block(tag) * 3)
+        disk.revert("s")
+        disk.settle()
+    assert disk.state.checkpoint_number == 1 and disk.state.segments.free_count > 12
+    disk.abandon()
+    disk = open_disk(folder, sync=False)
+    disk.delete("s")
+    for tag in range(1, 10):
+        disk.write(0, block(tag) * 16)
+    assert disk.read(0, 16) == block(9) * 16
+    assert audit(disk.state) == []
+    disk.close()
+
+
 def test_deletion_frees_exactly_what_only_it_held(make: Callable[..., LogStructuredDisk]) -> None:
     disk = make(64)
     disk.write(0, b"".join(map(block, range(1, 65))))
