@@ -57,7 +57,7 @@ def test_holes_are_cut_up_to_a_border_and_written_in() -> None:
 
 def test_a_snapshot_goes_as_soon_as_live_is_what_it_was() -> None:
     gone = 0
-    for program in programs(180):
+    for program in programs(300):
         for revert, delete in pairwise(program):
             if (revert["op"], delete["op"]) == ("revert", "delete"):
                 gone += revert["name"] == delete["name"]
@@ -79,7 +79,7 @@ def test_live_is_written_at_single_places_while_deleted_snapshots_of_a_tree_are_
 
 def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> None:
     most = 0
-    for program in programs(300):
+    for program in programs(450):
         in_a_row = 0
         for request in program:
             in_a_row = in_a_row + 1 if request["op"] == "snapshot" else 0
