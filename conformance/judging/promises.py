@@ -1,5 +1,5 @@
 """Promises of a target beyond the contract of the specs: `scrub` finds nothing, `holds` blocks
-fit, and devices fail and come back when they are told to.
+fit, devices fail and come back when they are told to, and spares stand in for them.
 
 A target that declares `scrub` verifies itself; a problem that it reports while every device is
 there is a failure. Some devices may go wrong meanwhile, no more than it tolerates: then what it
@@ -22,6 +22,7 @@ from conformance.contract.devices import beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
 from conformance.judging.orders.configurations import held, rewritten
 from conformance.judging.orders.steps import placed
+from conformance.judging.spares import unreplaced
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 ABSENT = "absent"
@@ -73,7 +74,8 @@ def broken(trace: Trace, held_before: Mapping[int, int] = EMPTY) -> Broken | Non
     scrubbed = _scrubbed(trace)
     taken = promised.get("snapshots", trace.hello.get("snapshots"))
     refused = _refused(trace, most, taken, held_before) if most is not None else None
-    found = [one for one in (scrubbed, refused, _kept_device(trace)) if one is not None]
+    promises = (scrubbed, refused, _kept_device(trace), _rebuilt(trace))
+    found = [one for one in promises if one is not None]
     return min(found, key=lambda one: one.at, default=None)
 
 
@@ -190,6 +192,17 @@ def _kept_device(trace: Trace) -> Broken | None:
             said = f"{answer} ({event['result'].get('message', '')})"
             return Broken(index, "wrong-refusal", f"ok: the device is {state}", said)
     return None
+
+
+def _rebuilt(trace: Trace) -> Broken | None:
+    """Return the first read that was refused though spares stand in for devices that failed."""
+    index = unreplaced(trace)
+    if index is None:
+        return None
+    said = (trace.events[index]["result"] or {}).get("message", "")
+    return Broken(
+        index, "lost-data", "ok: spares stand in for devices that failed", f"data-lost ({said})"
+    )
 
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:

@@ -1,6 +1,6 @@
 """Which device fails, returns or is replaced next: mostly no more of them than are tolerated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
@@ -20,14 +20,15 @@ class Array:
     and changes the situation; None if it makes no sense now.
     """
 
-    def __init__(
-        self, choose: Source, devices: int, tolerates: int, faults: Sequence[str] = ()
-    ) -> None:
-        """`faults` are those with which a device of the target can stay there."""
+    def __init__(self, choose: Source, hello: Mapping[str, Any]) -> None:
+        """`faults` of `hello` are those with which a device of the target can stay there."""
         self._choose = choose
-        self._faults = faults
-        self._faulty_one_in = self._one_of(FAULTY_ONE_IN) if faults else 0
-        self.devices, self.tolerates = devices, tolerates
+        self._faults: Sequence[str] = hello.get("faults", ())
+        self._faulty_one_in = self._one_of(FAULTY_ONE_IN) if self._faults else 0
+        self.devices: int = hello.get("devices", 0)
+        self.tolerates: int = hello.get("tolerates", 0)
+        self.spares: int = hello.get("spares", 0)
+        self._repair_seconds = hello.get("repair_seconds", 0)
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._back: int | None = None  # the device that came back last
 
@@ -82,6 +83,26 @@ class Array:
         if not self.faulty or now.failed:
             return None
         return self._failure(now, self._choose.randrange(self.devices), self._one_of(self._faults))
+
+    def onto_spares(self, now: Situation) -> list[Request]:
+        """As many devices as are tolerated fail for good, or until the repair timer has run, and
+        the disk settles. Spares stand in for some of them.
+        """
+        some: list[Request] = []
+        for _ in range(min(1 + self._choose.randrange(self.spares), self.tolerates)):
+            how = self._one_of((ABSENT, DEGRADED))
+            some.append({"op": "fail", **self._failure(now, self._sound(now), how)})
+        return [*some, {"op": "tick", "seconds": self._repair_seconds}, {"op": "settle"}]
+
+    def all_that_may(self, now: Situation) -> list[Request]:
+        """As many more devices as are tolerated fail, besides those that spares stand in for."""
+        return [
+            {"op": "fail", **self._failure(now, self._sound(now), ABSENT)}
+            for _ in range(self.tolerates)
+        ]
+
+    def _sound(self, now: Situation) -> int:
+        return self._one_of([device for device in range(self.devices) if device not in now.failed])
 
     def _failure(self, now: Situation, device: int, how: str) -> Request:
         now.note("fail")

@@ -61,9 +61,7 @@ class Writer:
         if not crashes or hello["crash_profile"] is None:
             capabilities.discard("crash")
         self._capabilities = capabilities
-        self._array = Array(
-            choose, hello.get("devices", 0), hello.get("tolerates", 0), hello.get("faults", ())
-        )
+        self._array = Array(choose, hello)
         self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
         self._ranges, self._scattered = [  # the second ones after every second scene
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
@@ -111,6 +109,8 @@ class Writer:
             self._make_whole()
         for _ in range(1 + self._upto(2) if self._array.faulty else 0):
             self._survive()
+        if self._array.spares and self._upto(1):
+            self._rely_on_spares()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})
         if "device" in self._capabilities and self._upto(1):
@@ -191,6 +191,24 @@ class Writer:
             self._make_whole()
         self._take_away()
         self._make_whole()
+
+    def _rely_on_spares(self) -> None:
+        """Spares take the place of devices; then as many others are away as may, for a while."""
+        self._make_whole()
+        if self._now.failed:
+            return
+        self._requests += self._array.onto_spares(self._now)
+        for _ in range(self._upto(3)):
+            self._add("write")
+        before = set(self._now.failed)
+        self._requests += self._array.all_that_may(self._now)
+        self._read_back()
+        for device in self._now.failed.keys() - before:
+            self._now.bring_back(device)
+            self._requests.append({"op": "return", "device": device})
+        self._requests.append({"op": "settle"})
+        self._now.settle()
+        self._read_back()
 
     def _take_away(self) -> None:
         """As many devices fail as may, often next to a recovery: is what is left all there is?"""

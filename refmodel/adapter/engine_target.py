@@ -13,7 +13,7 @@ from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.adapter.operations import perform, problems
 from refmodel.adapter.requested_faults import ON_REQUEST, RequestedFaults, tolerated
-from refmodel.adapter.shape import created, holding, plan_disk
+from refmodel.adapter.shape import created, holding, plan_disk, repairing
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
@@ -104,6 +104,7 @@ class Adapter:
             ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
+            **repairing(shape),
             **({"faults": tolerated(shape)} if self._on_request else {}),
             "protocol": 2,
             "in_flight": IN_FLIGHT if engine == DEFAULT else 1,

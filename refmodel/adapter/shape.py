@@ -48,6 +48,15 @@ def holding(shape: Shape, *, few_pages: bool) -> dict[str, int]:
     return {"holds": shape.usable_chunks}
 
 
+def repairing(shape: Shape) -> dict[str, float]:
+    """Return what `hello` says of spares: how many, and after how many seconds one takes the place
+    of an absent device.
+    """
+    if isinstance(shape, RedoLogGeometry) or not (spares := getattr(shape, "spares", 0)):
+        return {}
+    return {"spares": spares, "repair_seconds": getattr(shape, "repair_timer", 0)}
+
+
 def created(shape: Geometry) -> dict[str, Any]:
     """Return the inner event `create`, which begins the events of a log-structured disk."""
     return {

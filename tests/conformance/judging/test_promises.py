@@ -179,3 +179,42 @@ def test_a_disk_that_cannot_be_is_refused_as_that() -> None:
         found = judge([other, trace, other], {"model": named("model")})
         assert [one.verdict for one in found] == ["pass", verdict, "pass"]
         assert found[1].kind == ("missing-refusal" if verdict == "fail" else "")
+
+
+LOST = {"ok": False, "error": "data-lost"}
+
+
+def refused_read(*events: Event) -> int | None:
+    """Where the promise of one spare among four devices is broken, if reads come at the end."""
+    hello = {**HELLO, "devices": 4, "spares": 1, "repair_seconds": 60}
+    read = {"op": "read", "lba": 0, "count": 1, "result": LOST}
+    create = {"op": "create", "blocks": 8}
+    trace = Trace(hello, [{"result": OK, **event} for event in (create, *events, read)])
+    return judge([trace], {"model": named("model")})[0].at
+
+
+def fail(device: int, mode: str = "degraded") -> Event:
+    return {"op": "fail", "device": device, "mode": mode}
+
+
+def test_a_spare_stands_in_for_a_device_that_failed_once_the_disk_has_settled() -> None:
+    settle = {"op": "settle"}
+    assert refused_read(fail(0), settle, fail(1)) == 4
+    assert refused_read(fail(0), fail(1)) is None, "it has not settled"
+    assert refused_read(fail(0), settle, fail(1), fail(2)) is None, "one spare, three failed"
+    waits = fail(0, "absent"), {"op": "tick", "seconds": 59}, settle, fail(1)
+    assert refused_read(*waits) is None, "it may come back"
+    over = fail(0, "absent"), {"op": "tick", "seconds": 60}, settle, fail(1)
+    assert refused_read(*over) == 5
+    cut = {**settle, "result": None}, {"op": "crash"}
+    assert refused_read(fail(0), *cut, fail(1)) is None, "it may not have settled"
+    assert refused_read({**fail(0), "fault": "bit-flip"}, settle, fail(1)) is None
+
+
+def test_spares_count_again_when_all_devices_have_caught_up() -> None:
+    settle = {"op": "settle"}
+    back = fail(0, "absent"), {"op": "return", "device": 0}
+    assert refused_read(*back, fail(1)) is None
+    assert refused_read(*back, settle, fail(1), settle, fail(2)) == 7
+    gone = fail(0), fail(1), {"op": "replace", "device": 0}, {"op": "replace", "device": 1}
+    assert refused_read(*gone, settle, fail(1), settle, fail(2)) is None, "some data was lost"
