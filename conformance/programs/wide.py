@@ -16,9 +16,10 @@ are about snapshots are in conformance.programs.wide_snapshots.
 from collections.abc import Sequence
 
 from conformance.contract.source import rarely
+from conformance.programs.requests import Request
 from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
-from conformance.programs.writer import TIMES, Request
+from conformance.programs.writer import TIMES
 
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk

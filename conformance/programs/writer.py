@@ -1,90 +1,32 @@
-"""Writes one program, request by request, and keeps track of what would exist if every request were
-granted.
+"""Writes one program: what comes next, scenes of several operations, and what has to follow an
+operation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
 
-from conformance.contract.source import Source, rarely
-from conformance.programs import names, swarm
-from conformance.programs.array import Array
-from conformance.programs.explored import Begun
-from conformance.programs.power_cuts import CUTTABLE, PowerCuts
-from conformance.programs.ranges import ANYWHERE, Ranges
-from conformance.programs.situation import BACK, DEGRADED, Asked, Situation
+from conformance.contract.source import rarely
+from conformance.programs import swarm
+from conformance.programs.power_cuts import CUTTABLE
+from conformance.programs.requests import Request, RequestWriter
+from conformance.programs.situation import BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
-from conformance.programs.tags import Tags
-
-Request = dict[str, Any]
-Value = TypeVar("Value")
 
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
-SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
 PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
-SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
-KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
-SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
-DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between such a power cut and that
-RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
-MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
-SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
+RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 
 
-class Writer:
-    """Writes one program for a target that says `hello` and was opened with `options`.
-
-    `asked` counts what was asked in which situation, and is counted up. The program goes on where
-    `begun` ends, if that is given. `reach` is that of conformance.programs.explored."""
-
-    def __init__(
-        self,
-        choose: Source,
-        hello: Mapping[str, Any],
-        crashes: bool,
-        cuts: bool,
-        options: Mapping[str, Any],
-        asked: Asked,
-        begun: Begun | None = None,
-        reach: Mapping[str, int] | None = None,
-    ) -> None:
-        self._choose = choose
-        capabilities = set(hello["capabilities"])
-        if not crashes or hello["crash_profile"] is None:
-            capabilities.discard("crash")
-        self._capabilities = capabilities
-        self._array = Array(choose, hello)
-        self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
-        self._ranges, self._scattered = [  # the second ones after every second scene
-            Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
-            for mostly in (None, ANYWHERE)
-        ]
-        self._tags = Tags(choose)
-        self._names = names.some(choose, self._one_of(SNAPSHOTS))
-        if begun:
-            self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
-        self._named = ""  # in the last change of a snapshot
-        self._kinds = swarm.kinds(
-            choose, capabilities, self._array.devices > 0, "crash" in capabilities
-        )
-        self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
-        self._cuts = PowerCuts(choose, cuts and "crash" in capabilities, reach or {})
-        self._kept = min(self._one_of(KEPT), len(self._names) - 1)
-        self._now = begun.situation.copy() if begun else Situation(self._blocks)
-        self._asked = asked
-        self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
-        self._uncounted = 0  # of them, reads of whole views, and others beyond what was asked for
-        if begun:
-            self._requests = list(begun.requests)
-            self._tags.go_on_after(self._requests)
+class Writer(RequestWriter):
+    """Writes one program, request by request."""
 
     def program(self, ops: int, any_length: bool = False) -> list[Request]:
         """Return the whole program, of about `ops` operations besides reads of all views, or of up
@@ -132,13 +74,6 @@ class Writer:
                     self._add(kind)
             if self._beyond():  # after a power cut
                 return
-
-    def _write_at(self, lba: int, count: int = 1) -> None:
-        """A write, unless too many devices are away: a power cut may have been one too many."""
-        if self._beyond():
-            return
-        self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
-        self._now.note("write", lbas=range(lba, lba + count), written=count)
 
     # What comes next.
 
@@ -282,93 +217,3 @@ class Writer:
         if again is not None:
             self._requests.append(again)
         self._read_back()
-
-    def _beyond(self) -> bool:
-        return len(self._now.failed) > self._array.tolerates
-
-    def _read_back(self) -> None:
-        live: Request = {"op": "read", "lba": 0, "count": self._blocks}
-        views = (*self._now.views, *self._now.deleted[-MOST_DELETED:])
-        self._requests += [live, *({**live, "view": name} for name in views)]
-        self._uncounted += 1 + len(views)
-
-    # The operations: the rest of each request. None where there is nothing to ask.
-
-    def _write(self) -> Request:
-        lba, count = self._ranges.next()
-        self._now.note("write", lbas=range(lba, min(lba + count, self._blocks)), written=count)
-        request: Request = {"lba": lba, "tags": self._tags.next(count)}
-        if self._durable_one_in and rarely(self._choose, self._durable_one_in):
-            request["fua"] = True
-        return request
-
-    def _unmap(self) -> Request:
-        lba, count = self._ranges.next()
-        self._now.note("unmap", lbas=range(lba, min(lba + count, self._blocks)))
-        return {"lba": lba, "count": count}
-
-    def _read(self) -> Request:
-        lba, count = self._ranges.next()
-        self._now.note("read")
-        request: Request = {"lba": lba, "count": count}
-        if "snapshot" in self._capabilities and self._upto(1):
-            request["view"] = self._name(list(self._now.views))
-        return request
-
-    def _snapshot(self) -> Request:
-        name = self._name([name for name in self._names if name not in self._now.views])
-        if name in self._names and name not in self._now.views:
-            self._named = name
-            self._now.note("snapshot", name)
-        return {"name": name}
-
-    def _delete(self) -> Request | None:
-        return self._of_a_snapshot("delete")
-
-    def _revert(self) -> Request | None:
-        return self._of_a_snapshot("revert")
-
-    def _of_a_snapshot(self, op: str) -> Request | None:
-        if not self._now.views and self._upto(3):
-            return None
-        name = self._led_name(op)
-        if name in self._now.views:
-            self._named = name
-            self._now.note(op, name)
-        return {"name": name}
-
-    def _tick(self) -> Request:
-        self._now.note("tick")
-        return {"seconds": self._one_of(SECONDS)}
-
-    # Choices.
-
-    def _led_name(self, op: str) -> str:
-        """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
-        made, unless the last one is named again.
-        """
-        fitting = list(self._now.views)
-        if self._named in fitting and rarely(self._choose, SAME_ONE_IN):
-            return self._named
-        if len(fitting) < 2:
-            return self._name(fitting)
-        ways = [self._one_of(fitting) for _ in range(2)]
-        made = [(("becomes", self._now.shape_after(op, name)), op) for name in ways]
-        least = min((0, 1), key=lambda way: self._asked[made[way]])
-        self._asked[made[least]] += 1
-        return self._name([ways[least]])
-
-    def _name(self, fitting: list[str]) -> str:
-        """Return one of the fitting names. If there is none, and now and then, return any other
-        name, or one that is not allowed.
-        """
-        luck = self._upto(15)
-        if luck == 15:
-            return names.forbidden(self._choose, self._one_of(self._names))
-        return self._one_of(fitting if fitting and luck < 14 else self._names)
-
-    def _upto(self, most: int) -> int:
-        return self._choose.randrange(most + 1)
-
-    def _one_of(self, values: Sequence[Value]) -> Value:
-        return values[self._choose.randrange(len(values))]
