@@ -128,7 +128,8 @@ Proof. intros Hp. destruct p; apply (Hp x (fails_refl x)). Qed.
 Lemma array_safe_io (p : array_program B A) x p' x' :
   array_safe P Q S p x → array_io p x p' x' → array_safe P Q S p' x'.
 Proof.
-  intros Hp Hio. destruct Hio as [i a k x|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x|k x];
+  intros Hp Hio. destruct Hio as
+    [i a k x|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x|k x];
     destruct (Hp x (fails_refl x)) as [_ Hk]; simpl in Hk; try rewrite Hup in Hk;
       first [exact Hk|by apply Hk].
 Qed.

@@ -32,7 +32,8 @@ Proof.
 Qed.
 
 Lemma places_after_collection y n :
-  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) → is_Some (places_for (collect y) n).
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) →
+    is_Some (places_for (collect y) n).
 Proof.
   intros Hroom. unfold places_for.
   destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
@@ -73,7 +74,8 @@ Definition one_fails z z' : Prop :=
   ∃ i x', i < count ∧ device_fails i z.1.2 x' ∧
     z' = (z.1.1, x', if powered z.1.1 then z.2 else i :: z.2).
 (** What is assumed next is true. *)
-Definition agreed {A} (p : array_program C A) : Prop := match p with AssumeThat φ _ => φ = true | _ => True end.
+Definition agreed {A} (p : array_program C A) : Prop :=
+  match p with AssumeThat φ _ => φ = true | _ => True end.
 Definition all_agreed (c : @control _ C) : Prop :=
   match c with
   | Busy _ p => agreed p
@@ -101,7 +103,8 @@ Qed.
 Lemma array_io_possible {A} (p : array_program C A) x : agreed p →
   match p with Finish _ | Stop | PastEnd => True | _ => ∃ p' x', array_io p x p' x' end.
 Proof.
-  intros Hp. destruct p as [r| | |i a k|i a b k|i k|ms c k|[] k]; try done; try (by do 2 eexists; constructor);
+  intros Hp. destruct p as [r| | |i a k|i a b k|i k|ms c k|[] k]; try done;
+    try (by do 2 eexists; constructor);
     destruct (up (device_at x i)) eqn:Hup; do 2 eexists;
       first [by apply write_io|by apply flush_io|by apply no_flush_io|by apply no_write_io; [|left]].
 Qed.
@@ -114,7 +117,8 @@ Lemma array_ends_io {A} n (Q : A → array C → Prop) p x x1 :
   | _ => ∃ n', n = S n' ∧ ∀ p' x', array_io p x1 p' x' → array_ends n' Q p' x'
   end.
 Proof.
-  intros Hp H1. destruct p as [r| | |i a k|i a b k|i k|ms c k|φ k]; specialize (Hp x1 H1); simpl in Hp; try done;
+  intros Hp H1. destruct p as [r| | |i a k|i a b k|i k|ms c k|φ k]; specialize (Hp x1 H1); simpl in Hp;
+    try done;
     (destruct n as [|n]; [done|]; exists n; split; [done|]); intros p' x' Hio; inversion Hio; subst;
       repeat match goal with H : up _ = _ |- _ => rewrite H in Hp; clear H end;
       first [exact Hp|by apply Hp].
@@ -238,7 +242,8 @@ Proof.
       Hin. }
   destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
   - done.
-  - unfold perform. simpl. pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) (shape y) f d
+  - unfold perform. simpl.
+    pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) (shape y) f d
       (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
       (recoverable_represents y f d Hy)) as Hrec.
     apply (crash_safe_execute (λ _, True) (λ (o : outcome) _, o.1.2 = Ok)); [|exact Hgranted].
@@ -317,7 +322,8 @@ Lemma reopen_ends (on : bool) T M x h :
     (Recovery on (reopen size x), x, h).
 Proof.
   intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
-  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y)); [done| | | |lia|].
+  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y));
+    [done| | | |lia|].
   - intros. by apply Recovers.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [[ms2 c2] r] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.

@@ -40,7 +40,8 @@ Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine �
   calm x' = true ∧ ∃ n', ends_well weather step good n' (under_way p', x', h).
 Proof.
   intros Hcalm Hgo Hno Hagreed. assert (∀ n p x p' x', ends_well weather step good n (under_way p, x, h) →
-    calm x = true → agreed p → array_io p x p' x' → ∃ n', ends_well weather step good n' (under_way p', x', h)) as Hone.
+    calm x = true → agreed p → array_io p x p' x' → ∃ n', ends_well weather step good n' (under_way p', x',
+      h)) as Hone.
   { clear -Hcalm Hgo Hno Hagreed. intros [|n] p x p' x' Hends Hx Hp Hio; [done|].
     destruct (Hends _ (Hcalm _ _ Hx (Hagreed _ Hp))) as [_ Hall].
     destruct (Hall [] _ (Hgo _ _ _ _ Hio)) as [Hg|[_ Hrest]]; [by apply Hno in Hg|by exists n]. }

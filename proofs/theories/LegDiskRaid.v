@@ -72,7 +72,8 @@ Definition everything_on_raid5 : list happening :=
    Cuts (DoWrite 0 [content 3]) [2] 2;         (* device 0 has a piece of a block of the checkpoint *)
    Asks (DoRead Live 0 2) [];
    Fails 0; Asks (DoWrite 0 [content 4]) [4]; Asks (DoRead Live 0 2) [];    (* degraded *)
-   Breaks (DoWrite 1 [content 5]) [5] 6 2;     (* device 2 loses its piece of the data: the record is dropped *)
+   Breaks (DoWrite 1 [content 5]) [5] 6 2;
+         (* device 2 loses its piece of the data: the record is dropped *)
    Asks (DoRead Live 0 2) []; Returns 0; Opens; Asks (DoRead Live 0 2) [];  (* what is back is stale *)
    Returns 2; Opens; Asks (DoRead Live 0 2) []; Settles;
    Gets 1 (inr Parity.zeroes); Asks (DoRead Live 0 2) []; Settles;
@@ -150,8 +151,8 @@ Proof.
   exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
 
-(** Blocks of several pieces that are thought not to tear: the log is of such. The record of a request that the
-power cut has a piece of an older one, and so it unmaps another block. *)
+(** Blocks of several pieces that are thought not to tear: the log is of such. The record of a request that
+the power cut has a piece of an older one, and so it unmaps another block. *)
 Definition torn_record : list happening :=
   [Asks (DoUnmap 0 1) []; Asks (DoWrite 0 [content 1; content 2]) [0; 1];
    Cuts (DoUnmap 2 1) [] 14; Asks (DoRead Live 0 2) []].

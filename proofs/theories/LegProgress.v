@@ -3,7 +3,7 @@ devices fail between any two of them, as long as enough members answer. *)
 From stdpp Require Import list numbers list_numbers.
 From LogDisk Require Import Medium Devices Leg LegCorrect LegRefine.
 
-(** At most [n] steps on one device, all of whose I/Os are below [size], as long as what it assumes is true. *)
+(** At most [n] steps on one device, with all I/Os below [size], as long as what is assumed is true. *)
 Fixpoint runs_within {B A} (size n : nat) (p : program B A) (m : medium B) {struct p} : Prop :=
   match p, n with
   | Done _, _ => True
@@ -73,7 +73,8 @@ Implicit Types p : array_program C A.
 
 Lemma array_ends_more n n' p x : n ≤ n' → array_ends n Q p x → array_ends n' Q p x.
 Proof.
-  revert n n' x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; intros [|n] [|n'] x Hn Hp x1 H1;
+  revert n n' x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; 
+    intros [|n] [|n'] x Hn Hp x1 H1;
     specialize (Hp x1 H1); simpl in Hp |- *; try done; try lia.
   - eapply IH; [|exact Hp]. lia.
   - destruct (up _); [eapply IH; [|exact Hp]; lia|]. intros x2 Hx2. eapply IH; [|by apply Hp]. lia.

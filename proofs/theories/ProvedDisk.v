@@ -248,8 +248,8 @@ Definition append {A} (y : memory) (r : log_record) (data : list block) (refused
 
 (** ** Recovery *)
 
-(** What the checkpoint and some records of the log say: the number of the next record, the maps, and the places
-of the newest one. *)
+(** What the checkpoint and some records of the log say: the number of the next record, the maps, and the
+places of the newest one. *)
 Record found := Found { found_next : nat; found_maps : maps; found_newest : list nat }.
 
 (** [k] goes on with what there is before the newest record and after it, and with its digest. *)

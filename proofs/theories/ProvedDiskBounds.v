@@ -142,7 +142,8 @@ Lemma within_replay {A} n g f s ser fst (m0 : maps) rs (k : found → found → 
   runs_within n (k (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs)) (Medium f []) →
   ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
   runs_within (fuel + n)
-    (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k) (Medium f []).
+    (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k)
+    (Medium f []).
 Proof.
   intros Hdur Hsize Hk. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos. unfold device_blocks in Hsize.
   assert (∀ n, log_address g n < size) as Hlow.
@@ -164,7 +165,8 @@ Qed.
 (** Places of the device are at most all. *)
 Lemma proper_places_length g places : proper_places g places → length places ≤ data_blocks g.
 Proof.
-  intros [Hdup Hbelow]. rewrite <-(seq_length (data_blocks g) 0). apply submseteq_length, NoDup_submseteq; [done|].
+  intros [Hdup Hbelow]. rewrite <-(seq_length (data_blocks g) 0).
+  apply submseteq_length, NoDup_submseteq; [done|].
   intros p Hp%Hbelow. apply elem_of_seq. lia.
 Qed.
 
@@ -209,7 +211,8 @@ Proof.
   - rewrite Hbody. pose proof (within_replay (3 + data_blocks g + n) g f s ser fst m0 rs (λ before now dg,
       confirm g before now dg (λ z, let 'Found n m ps := z in
         k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur Hsize) as Hreplay.
-    destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1. apply Hreplay with (rest := rs); [|done|simpl; lia].
+    destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1.
+    apply Hreplay with (rest := rs); [|done|simpl; lia].
     apply within_confirm; try done. by intros [? ? ?].
 Qed.
 
@@ -224,7 +227,8 @@ Proof.
   destruct q as [lba data|lba count|n|n|n| | |from lba count];
     try (apply within_room; [done..|]; intros; by apply (within_update y)).
   - done.
-  - cbn [request_ios]. rewrite <-(Nat.add_0_r (recovery_ios (shape y))). eapply within_recover; [by apply recoverable_represents|done|].
+  - cbn [request_ios]. rewrite <-(Nat.add_0_r (recovery_ios (shape y))).
+    eapply within_recover; [by apply recoverable_represents|done|].
     done.
   - cbn [request_ios]. rewrite <-(Nat.add_0_r count) at 1.
     rewrite <-(seq_length count lba) at 1.

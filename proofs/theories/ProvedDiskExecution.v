@@ -10,8 +10,8 @@ Class remains `{blocks} := torn_block : block.
 Section Scripts.
 Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
 
-(** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that tear,
-or tears those that tear and keeps the others. *)
+(** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that
+tear, or tears those that tear and keeps the others. *)
 Inductive loss := KeepAll | LoseAll | TearOnly.
 
 (** What happens to a machine that is idle. *)
@@ -31,7 +31,8 @@ Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : mediu
   end.
 
 Definition left_by (l : loss) (m : medium block) : medium block :=
-  let with_torn (f : contents block) (a : nat) := if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else f a in
+  let with_torn (f : contents block) (a : nat) :=
+    if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else f a in
   Medium (match l with
           | KeepAll => read_block m | LoseAll => with_torn (stable m) | TearOnly => with_torn (read_block m)
           end) [].
@@ -411,7 +412,8 @@ Lemma digest_by_injective {B} (first : B → nat) xs ys :
   Forall (λ b, first b < 15) xs → Forall (λ b, first b < 15) ys → length xs ≤ 3 → length ys ≤ 3 →
   digest_by first xs = digest_by first ys → first <$> xs = first <$> ys.
 Proof.
-  unfold digest_by. cbv zeta. intros Hxs Hys Hx Hy [Hlow Hhigh]%pair_equal_spec. apply number_injective; [done..|].
+  unfold digest_by. cbv zeta. intros Hxs Hys Hx Hy [Hlow Hhigh]%pair_equal_spec.
+  apply number_injective; [done..|].
   pose proof (number_below first xs Hxs Hx) as Hnx. pose proof (number_below first ys Hys Hy) as Hny.
   set (n := number_of first xs) in *. set (m := number_of first ys) in *.
   assert (n `div` 256 < 256 ∧ m `div` 256 < 256) as [? ?] by (split; apply Nat.div_lt_upper_bound; lia).
@@ -565,8 +567,8 @@ Fixpoint reading_only {A} (p : program (@block small) A) : program (@block small
 Definition reads_on (m : medium (@block small)) : option (memory * medium (@block small)) :=
   match ended (reading_only (recover Done)) m with Some (Some y, m) => Some (y, m) | _ => None end.
 
-(** A write loses its data, and so its record is dropped. Another one puts the same data into the same place, and
-loses its record. *)
+(** A write loses its data, and so its record is dropped. Another one puts the same data into the same place,
+and loses its record. *)
 Definition dropped_in_memory : option (list (event (@block small))) :=
   match execute (format shape_of_small) (Medium (λ _, zero_block) []) with
   | (Some y, m) =>

@@ -125,7 +125,8 @@ Qed.
 Lemma durable_frame g f f' s ser fst m0 rs :
   (∀ a, fixed_address g s a → f' a = f a) → durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum]. split; [| | | | |done..].
+  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
+  split; [| | | | |done..].
   - rewrite Hf; [done|left; unfold superblock; lia].
   - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
     [done|].
@@ -161,7 +162,8 @@ Definition needed (y : memory) (a : nat) : Prop :=
   ∃ p, p ∈ newest y ∧ a = data_address (shape y) p.
 
 Lemma blocks_at_frame g f f' places :
-  (∀ p, p ∈ places → f' (data_address g p) = f (data_address g p)) → blocks_at g f' places = blocks_at g f places.
+  (∀ p, p ∈ places → f' (data_address g p) = f (data_address g p)) →
+    blocks_at g f' places = blocks_at g f places.
 Proof.
   intros Hf. unfold blocks_at. apply list_fmap_ext. intros i a (p&Hp&->)%list_lookup_fmap_Some.
   by eapply Hf, elem_of_list_lookup_2.

@@ -139,7 +139,8 @@ Qed.
 Theorem group_cost y places ws fr m :
   let bs := blocks_of ws in
   Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
-  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 → has_room y = true →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 →
+    has_room y = true →
   (execute (write_group y places ws) m).1.2 = true ∧
   cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof.
@@ -195,7 +196,8 @@ Proof.
     - right. by apply elem_of_dom_2 in Hu.
     - left. apply unused_dom. right. split; [lia|done]. }
   unfold places in Hsub. rewrite size_set_seq in Hsub.
-  rewrite size_union_alt in Hsub. assert (dom (used_places m kept) ∖ dom (collected g m kept) ⊆ dom (used_places m kept)) as
+  rewrite size_union_alt in Hsub. assert (dom (used_places m kept) ∖ dom (collected g m kept) ⊆
+    dom (used_places m kept)) as
     Hless%subseteq_size by set_solver. lia.
 Qed.
 
@@ -262,7 +264,8 @@ first free places. A record must have room for the places, numbers must stay bel
 log must have room, or the maps go into a slot. *)
 Theorem write_is_taken y lba data m :
   let n := length data in let g := shape y in let y' := collect y in
-  digests_below digest limit → fits (disk_blocks g) lba n → base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → n + 7 ≤ words →
+  digests_below digest limit → fits (disk_blocks g) lba n →
+    base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → n + 7 ≤ words →
   n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit → log_can_go_on y →
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof.

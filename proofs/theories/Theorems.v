@@ -704,8 +704,8 @@ Theorem surplus_ignored `{blocks} y places q :
 Proof. apply ProvedDiskProgress.surplus_ignored. Qed.
 
 (** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n
-blocks costs n + 1 writes and 1 flush, another change 1 and 1, whatever snapshots there are; a read of n blocks
-n reads at most. *)
+blocks costs n + 1 writes and 1 flush, another change 1 and 1, whatever snapshots there are; a read of n
+blocks n reads at most. *)
 Theorem update_cost `{blocks} y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
   take_free places (free y) = Some fr → length places = length (data_of q) →
@@ -717,7 +717,8 @@ Proof. apply ProvedDiskProgress.update_cost. Qed.
 Theorem group_cost `{blocks} y places ws fr m :
   let bs := blocks_of ws in
   Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
-  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 → has_room y = true →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 →
+    has_room y = true →
   (execute (write_group y places ws) m).1.2 = true ∧
   cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof. apply ProvedDiskProgress.group_cost. Qed.
@@ -747,8 +748,8 @@ Theorem group_is_taken `{blocks} y ws m :
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
 Proof. apply ProvedDiskProgress.group_is_taken. Qed.
 
-(** No more places are in use than blocks are mapped, by all views together, and the newest record has. After a
-checkpoint there is none. *)
+(** No more places are in use than blocks are mapped, by all views together, and the newest record has. After
+a checkpoint there is none. *)
 Theorem used_at_most_mapped m kept :
   base.size (used_places m kept) ≤ ProvedDiskProgress.mapped m + length kept.
 Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
