@@ -16,14 +16,17 @@ Fixpoint words_of (width n : nat) (bs : list byte) : list nat :=
 
 Definition padded (n : nat) (bs : list byte) : list byte := bs ++ replicate (n - length bs) Ascii.zero.
 
-(** Blocks of [n] words of [width] bytes. *)
-Definition byte_blocks (width n : nat) : blocks :=
+(** Blocks of [n] words of [width] bytes, with the digest [d] of the lists [c]. *)
+Definition byte_blocks (width n : nat) (d : list (list byte) → nat * nat) (c : list (list byte) → bool) :
+    blocks :=
   {| block := list byte;
      words := n;
      limit := 256 ^ width;
      of_words := λ ws, padded (width * n) (ws ≫= bytes_of width);
      to_words := words_of width n;
-     zero_block := replicate (width * n) Ascii.zero |}.
+     zero_block := replicate (width * n) Ascii.zero;
+     digest := d;
+     compared := c |}.
 
 Lemma length_bytes_of width w : length (bytes_of width w) = width.
 Proof. revert w. induction width as [|width IH]; intros w; simpl; [done|by rewrite IH]. Qed.
@@ -46,14 +49,20 @@ Proof.
   rewrite word_of_bytes_of by done. f_equal. apply IH; [lia|done].
 Qed.
 
-Lemma byte_blocks_laws width n : 0 < n → @blocks_laws (byte_blocks width n).
+Lemma byte_blocks_laws width n d c :
+  0 < n → collision_free d c → digests_below d (256 ^ width) → @blocks_laws (byte_blocks width n d c).
 Proof.
-  intros Hn. split; [done|]. intros ws Hlen Hws. simpl. unfold padded. by apply words_of_bytes.
+  intros Hn Hfree Hbelow. split; [done| |done..]. intros ws Hlen Hws. simpl. unfold padded.
+  by apply words_of_bytes.
 Qed.
 
-(** Without a word the law fails, and so it does for a word past the limit. *)
-Lemma no_words width : ¬ @blocks_laws (byte_blocks width 0).
-Proof. intros [Hpos _]. simpl in Hpos. lia. Qed.
+(** Without a word the law fails, and so it does for a word past the limit, or with a collision. *)
+Lemma no_words width d c : ¬ @blocks_laws (byte_blocks width 0 d c).
+Proof. intros [Hpos _ _ _]. simpl in Hpos. lia. Qed.
 
-Lemma word_too_large : @to_words (byte_blocks 1 1) (@of_words (byte_blocks 1 1) [256]) = [0].
+Lemma word_too_large d c : @to_words (byte_blocks 1 1 d c) (@of_words (byte_blocks 1 1 d c) [256]) = [0].
 Proof. reflexivity. Qed.
+
+Lemma collision width n c : c [[Ascii.zero]] = true → c [] = true →
+  ¬ @blocks_laws (byte_blocks width n (λ _, (0, 0)) c).
+Proof. intros H1 H0 [_ _ Hfree _]. by specialize (Hfree [[Ascii.zero]] [] H1 H0 eq_refl). Qed.

@@ -1,7 +1,12 @@
 (** Values as words, and words in blocks; each codec with its round trip.
 
 A block holds [words] words below [limit], and what a reader finds behind the words that were put into it is
-anybody's guess. How a block holds words is left to [blocks]: bytes are one way ([ByteBlocks.v]). *)
+anybody's guess. How a block holds words is left to [blocks]: bytes are one way ([ByteBlocks.v]).
+
+A digest stands for a list of blocks. No digest that fits into a block is injective, so [compared] says of
+which lists it is assumed to be: of those whose digest a disk takes. A machine goes on only as long as it
+takes digests of such lists alone. So what is proved of it, for every set [compared], holds of every run in
+which no two different lists of blocks whose digests were taken have the same one. *)
 From stdpp Require Import gmap strings.
 
 Class blocks := Blocks {
@@ -11,12 +16,22 @@ Class blocks := Blocks {
   of_words : list nat → block;
   to_words : block → list nat;
   zero_block : block;
+  digest : list block → nat * nat;
+  compared : list block → bool;
 }.
+
+(** No two of these lists have the same digest. *)
+Definition collision_free {B} (digest : list B → nat * nat) (compared : list B → bool) : Prop :=
+  ∀ xs ys, compared xs = true → compared ys = true → digest xs = digest ys → xs = ys.
+Definition digests_below {B} (digest : list B → nat * nat) (limit : nat) : Prop :=
+  ∀ xs, (digest xs).1 < limit ∧ (digest xs).2 < limit.
 
 Class blocks_laws `{blocks} : Prop := {
   words_positive : 0 < words;
   words_round_trip ws : length ws ≤ words → Forall (λ w, w < limit) ws →
     take (length ws) (to_words (of_words ws)) = ws;
+  digest_injective : collision_free digest compared;
+  digest_below : digests_below digest limit;
 }.
 
 (** ** Codecs *)
@@ -146,6 +161,19 @@ Proof.
   apply words_round_trip; [done|].
   apply Forall_forall. intros w Hw. unfold small in Hsmall. rewrite forallb_forall in Hsmall.
   by eapply bool_decide_eq_true_1, Hsmall, elem_of_list_In.
+Qed.
+
+(** A block that holds the number 0, and so nothing with a larger one. *)
+Definition blank_block : block := of_words [0].
+
+Lemma blank_number {A} (c : codec A) n x : unpack (both number c) blank_block = Some (n, x) → n = 0.
+Proof.
+  unfold unpack. pose proof words_positive. pose proof (digest_below []).
+  pose proof (words_round_trip [0]) as Hblank. unfold blank_block in *. cbn [length] in Hblank.
+  destruct (to_words (of_words [0])) as [|w ws].
+  { intros _. discriminate Hblank; [lia|]. apply Forall_singleton. lia. }
+  assert (w = 0) as ->. { simpl in Hblank. injection Hblank; [done|lia|apply Forall_singleton; lia]. }
+  simpl. destruct (get c ws) as [[]|]; simpl; [|done]. by intros [= <- _].
 Qed.
 
 Lemma pack_unpack {A} (c : codec A) x b : round_trips c → pack (put c x) = Some b → unpack c b = Some x.

@@ -35,7 +35,8 @@ Inductive array_program {A : Type} :=
   | ReadFrom (i a : nat) (k : option B → array_program)
   | WriteTo (i a : nat) (b : B) (k : bool → array_program)
   | FlushOf (i : nat) (k : bool → array_program)
-  | SetMembers (ms : list nat) (c : bool) (k : array_program).
+  | SetMembers (ms : list nat) (c : bool) (k : array_program)
+  | AssumeThat (φ : bool) (k : array_program).  (* as [Assume] in [Medium.v] *)
 Arguments array_program : clear implicits.
 
 Definition answer_of_read (x : array) (i a : nat) : option B :=
@@ -49,7 +50,7 @@ Definition maybe_written (x : array) (i a : nat) (b : B) (x' : array) : Prop :=
   x' = x ∨ x' = put_device x i
     (Device false (Medium (λ a', if decide (a' = a) then b else stable (store (device_at x i)) a') [])).
 
-(** One I/O of such a program. *)
+(** One step of such a program: an I/O, or an assumption. *)
 Inductive array_io {A} : array_program A → array → array_program A → array → Prop :=
   | read_io i a k x : array_io (ReadFrom i a k) x (k (answer_of_read x i a)) x
   | write_io i a b k x : up (device_at x i) = true → array_io (WriteTo i a b k) x (k true) (written x i a b)
@@ -57,7 +58,8 @@ Inductive array_io {A} : array_program A → array → array_program A → array
       array_io (WriteTo i a b k) x (k false) x'
   | flush_io i k x : up (device_at x i) = true → array_io (FlushOf i k) x (k true) (flushed x i)
   | no_flush_io i k x : up (device_at x i) = false → array_io (FlushOf i k) x (k false) x
-  | record_io ms c k x : array_io (SetMembers ms c k) x k (Array (device_at x) ms c).
+  | record_io ms c k x : array_io (SetMembers ms c k) x k (Array (device_at x) ms c)
+  | assume_io k x : array_io (AssumeThat true k) x k x.
 
 (** The whole program, while nothing fails. *)
 Fixpoint complete {A} (p : array_program A) (x : array) : option A * array :=
@@ -69,6 +71,7 @@ Fixpoint complete {A} (p : array_program A) (x : array) : option A * array :=
     x
   | FlushOf i k => if up (device_at x i) then complete (k true) (flushed x i) else complete (k false) x
   | SetMembers ms c k => complete k (Array (device_at x) ms c)
+  | AssumeThat φ k => if φ then complete k x else (None, x)
   end.
 
 End Devices.
@@ -96,6 +99,7 @@ Fixpoint array_safe {A} (P : array B → Prop) (Q : A → array B → Prop) (S :
   | FlushOf i k =>
       if up (device_at x1 i) then array_safe P Q S (k true) (flushed x1 i) else array_safe P Q S (k false) x1
   | SetMembers ms c k => array_safe P Q S k (Array (device_at x1) ms c)
+  | AssumeThat φ k => φ = true → array_safe P Q S k x1
   end.
 
 Lemma survives_after (f' : contents B) m f : survives m f → survives (Medium f []) f' → survives m f'.
@@ -124,7 +128,8 @@ Proof. intros Hp. destruct p; apply (Hp x (fails_refl x)). Qed.
 Lemma array_safe_io (p : array_program B A) x p' x' :
   array_safe P Q S p x → array_io p x p' x' → array_safe P Q S p' x'.
 Proof.
-  intros Hp Hio. destruct Hio as [i a k x|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x];
+  intros Hp Hio. destruct Hio as
+    [i a k x|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x|k x];
     destruct (Hp x (fails_refl x)) as [_ Hk]; simpl in Hk; try rewrite Hup in Hk;
       first [exact Hk|by apply Hk].
 Qed.
@@ -132,13 +137,14 @@ Qed.
 Lemma array_safe_complete (p : array_program B A) x r :
   array_safe P Q S p x → (complete p x).1 = Some r → Q r (complete p x).2.
 Proof.
-  revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH]; simpl; intros x Hp Hr;
+  revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; simpl; intros x Hp Hr;
     destruct (Hp x (fails_refl x)) as [_ Hk]; try done.
   - by simplify_eq.
   - by apply IH.
   - destruct (up _); [by apply IH|]. apply IH; [|done]. apply Hk. by left.
   - destruct (up _); by apply IH.
   - by apply IH.
+  - destruct φ; [|done]. by apply IH; [apply Hk|].
 Qed.
 End Programs.
 
@@ -147,7 +153,7 @@ Lemma array_safe_mono {A} (P P' : array B → Prop) (Q Q' : A → array B → Pr
   (∀ x, P x → P' x) → (∀ r x, Q r x → Q' r x) → (∀ x, S x → S' x) →
   array_safe P Q S p x → array_safe P' Q' S' p x.
 Proof.
-  intros HP HQ HS. revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH]; simpl;
+  intros HP HQ HS. revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; simpl;
     intros x Hp x1 H1; destruct (Hp x1 H1) as [? Hk]; split; auto; by destruct (up _); auto.
 Qed.
 

@@ -81,6 +81,7 @@ Fixpoint on_leg {A} (ms : list nat) (c : bool) (p : program B A) : array_program
   | WriteBlock a b k =>
       if decide (a < size) then unclean ms c (write_to [] ms a b (λ ms, on_leg ms false k)) else PastEnd
   | FlushBlocks k => flush_of [] ms c (λ ms, on_leg ms c k)
+  | Assume φ k => AssumeThat φ (on_leg ms c k)
   end.
 
 (** The pieces of each block below [n] are made those of one block: what they give is written again. *)

@@ -19,6 +19,7 @@ Fixpoint ran (p : array_program C A) (x : array C) : array_program C A * array C
   | WriteTo i a b k => if up (device_at x i) then ran (k true) (written x i a b) else ran (k false) x
   | FlushOf i k => if up (device_at x i) then ran (k true) (flushed x i) else ran (k false) x
   | SetMembers ms c k => ran k (Array (device_at x) ms c)
+  | AssumeThat φ k => if φ then ran k x else (p, x)
   end.
 Fixpoint ran_partly (n : nat) (p : array_program C A) (x : array C) :
     array_program C A * array C :=
@@ -30,6 +31,7 @@ Fixpoint ran_partly (n : nat) (p : array_program C A) (x : array C) :
   | S n, FlushOf i k =>
       if up (device_at x i) then ran_partly n (k true) (flushed x i) else ran_partly n (k false) x
   | S n, SetMembers ms c k => ran_partly n k (Array (device_at x) ms c)
+  | S n, AssumeThat φ k => if φ then ran_partly n k x else (p, x)
   end.
 
 (** Device 0 keeps what it had not flushed, the others lose it. *)
@@ -140,7 +142,7 @@ Lemma lives_ran {A} (into : array_program C A → @control _ C) (p : array_progr
   (∀ p x p' x', array_io p x p' x' → move (into p, x, []) [] (into p', x', [])) →
   lives (into p, x, []) [] (into (ran p x).1, (ran p x).2, []).
 Proof.
-  intros Hio. revert x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH]; intros x; simpl;
+  intros Hio. revert x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH|[] k IH]; intros x; simpl;
     try constructor; try destruct (up (device_at x i)) eqn:Hup;
     (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
 Qed.
@@ -150,7 +152,7 @@ Lemma lives_ran_partly {A} (into : array_program C A → @control _ C) n (p : ar
   lives (into p, x, []) [] (into (ran_partly n p x).1, (ran_partly n p x).2, []).
 Proof.
   intros Hio. revert p x. induction n as [|n IH]; intros p x; [destruct p; constructor|].
-  destruct p as [r| | |i a k|i a b k|i k|ms c k]; simpl; try constructor;
+  destruct p as [r| | |i a k|i a b k|i k|ms c k|[] k]; simpl; try constructor;
     try destruct (up (device_at x i)) eqn:Hup;
     (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
 Qed.
@@ -165,7 +167,7 @@ Lemma lives_opening (on : bool) x shown c' x' :
   after_opening on x = Some (shown, (c', x')) → lives (Recovery on (reopen size x), x, []) shown (c', x', []).
 Proof.
   unfold after_opening. pose proof (lives_ran (Recovery on) (reopen size x) x) as Hran.
-  destruct (ran _ x) as [[[[ms c] [y|]]| | | | | |] x1]; try done; intros [= <- <- <-];
+  destruct (ran _ x) as [[[[ms c] [y|]]| | | | | | |] x1]; try done; intros [= <- <- <-];
     change (if on then [] else [Event (Crash Ok)]) with ([] ++ (if on then [] else [@Event block (Crash
       Ok)]));
     (eapply lives_app; [apply Hran; by constructor|]).
@@ -187,7 +189,7 @@ Proof.
     c as [y ms cl| | | | | | |];
     simpl; try done.
   - pose proof (lives_ran (Busy q) (on_leg size ms cl (perform y places q)) x) as Hran.
-    destruct (ran _ x) as [[[[ms1 c1] [[y1 r] data]]| | | | | |] x1]; try done; intros [= <- <- <-];
+    destruct (ran _ x) as [[[[ms1 c1] [[y1 r] data]]| | | | | | |] x1]; try done; intros [= <- <- <-];
       (eapply lives_quiet; [constructor|]); simpl in Hran.
     + change [Event (event_of q r data)] with ([] ++ [Event (event_of q r data)]).
       eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
@@ -195,7 +197,7 @@ Proof.
       eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
   - intros [= <- <- <-]. apply lives_one. constructor.
   - pose proof (lives_ran (Group ws) (on_leg size ms cl (write_group y places ws)) x) as Hran.
-    destruct (ran _ x) as [[[[ms1 c1] [y1 []]]| | | | | |] x1]; try done. intros [= <- <- <-].
+    destruct (ran _ x) as [[[[ms1 c1] [y1 []]]| | | | | | |] x1]; try done. intros [= <- <- <-].
     eapply lives_quiet; [apply (CallGroup _ _ y ms cl ws places)|].
     match goal with |- LegDiskMachine.lives _ _ _ ?tr _ => change tr with ([] ++ tr) end.
     eapply lives_app; [apply Hran; by constructor|]. apply lives_one, GroupAnswer.
@@ -205,7 +207,7 @@ Proof.
   - destruct (decide _); [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
   - destruct (decide _) as [[Hi Hfew]|]; [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
   - pose proof (lives_ran (Settling y) (settle_leg size count ms cl) x) as Hran.
-    destruct (ran _ x) as [[[ms1 c1]| | | | | |] x1]; try done. intros [= <- <- <-].
+    destruct (ran _ x) as [[[ms1 c1]| | | | | | |] x1]; try done. intros [= <- <- <-].
     eapply lives_quiet; [apply StartSettle|]. change [Settle Ok] with ([] ++ [@Settle block Ok]).
     eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
   - set (z := ran_partly ios _ x). destruct (decide (i < count)) as [Hi|]; [|done].
@@ -216,7 +218,7 @@ Proof.
       change (Fail i Ok :: tr) with ([] ++ [Fail i Ok] ++ tr).
       eapply lives_app; [apply (lives_ran_partly (Busy q) ios); by constructor|].
       eapply lives_app; [by apply (Hfail i z.2 Hi (Busy q z.1))|exact Hz]. }
-    destruct (ran z.1 _) as [[[[ms1 c1] [[y1 r] data]]| | | | | |] x1]; try done; intros [= <- <- <-];
+    destruct (ran z.1 _) as [[[[ms1 c1] [[y1 r] data]]| | | | | | |] x1]; try done; intros [= <- <- <-];
       apply Hbusy; simpl in Hran.
     + change [Event (event_of q r data)] with ([] ++ [Event (event_of q r data)]).
       eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
@@ -269,7 +271,7 @@ Local Instance untorn : tearing := λ _, False.
 Definition everything_on_mirrors : list (@happening small (@block small)) :=
   [Asks (DoWrite 0 [data 1; data 2]) [0; 1]; Asks (DoSnapshot "s") [];
    AsksAll [(0, [data 7]); (1, [data 8])] [2; 4];
-   CutsAll [(0, [data 5]); (1, [data 6])] [3; 5] 7;    (* device 0 has the record, device 1 does not *)
+   CutsAll [(0, [data 5]); (1, [data 6])] [3; 5] 6;    (* device 0 has the record, device 1 does not *)
    Asks (DoRead Live 0 2) [];
    Cuts (DoWrite 0 [data 3]) [2] 1;           (* device 0 has a block of a checkpoint, device 1 does not *)
    Fails 0; Asks (DoWrite 0 [data 4]) [4];    (* degraded *)

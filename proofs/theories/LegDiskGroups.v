@@ -3,7 +3,8 @@ bounded number of turns, while other devices fail between any two I/Os. The sche
 [LegDiskProgress.v]. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskMaps ProvedDiskAppend ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress
+  ProvedDiskBounds Devices Leg
   LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement Progress
   LegDiskProgress.
 
@@ -36,8 +37,9 @@ Proof. destruct 1; by constructor. Qed.
 into a block, numbers are below the limit of words, and the log has room or the maps go into a slot. *)
 Record admissible_group y ws : Prop := {
   all_in_range : in_range (shape y) ws;
-  places_for_all : base.size (used_places (current y)) + length (blocks_of ws) ≤ data_blocks (shape y);
-  one_record : 2 * length (blocks_of ws) + 4 ≤ words;
+  places_for_all : base.size (used_places (current y) (newest y)) + length (blocks_of ws) ≤
+    data_blocks (shape y);
+  one_record : 2 * length (blocks_of ws) + 6 ≤ words;
   numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks (shape y) < limit ∧
     data_blocks (shape y) < limit ∧ next_record y < limit;
   log_of_all : log_can_go_on y;
@@ -54,9 +56,10 @@ Lemma planned_group_taken y f d ws places m :
   represents y f d → admissible_group y ws → plan_group y ws = Some places →
   (execute (write_group y places ws) m).1.2 = true.
 Proof.
-  intros [(m0&rs&_&_&_&_&Hbelow) _] [Hrange _ Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext) Hlog] Hplan.
+  intros [(m0&rs&_&_&_&[_ Hbelow]&_) _] [Hrange _ Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext) Hlog] Hplan.
   apply places_for_free in Hplan as (Hlen&fr&Hfree).
-  apply (group_refusal_has_reason _ _ _ fr); try done. apply group_record_fits; try done.
+  apply (group_refusal_has_reason _ _ _ fr); try done.
+  apply group_record_fits; try done; [apply digest_below|..].
   - rewrite zip_with_length, fmap_length. lia.
   - rewrite zip_with_length, fmap_length. lia.
   - intros [l p] Hb. split; simpl.
@@ -75,7 +78,8 @@ Proof.
   simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply CallsAll|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
-  apply (machine_ends _ (group_turn ws) (group_ok ws) (Group ws) _ _ (λ r _, r.2.2 = true)); [| | |lia|].
+  apply (machine_ends _ (group_turn ws) (group_ok ws) (Group ws) _ _ (λ r _, r.2.2 = true));
+    [done| | | |lia|].
   - intros. by apply PerformsAll.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [[ms2 c2] [y2 all]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
@@ -84,7 +88,7 @@ Proof.
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
   - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
     + by eapply within_write_group.
-    + intros x2 ms2 c2 _. by eapply planned_group_taken.
+    + intros x2 ms2 c2 _ _. by eapply planned_group_taken.
 Qed.
 
 Lemma admissible_group_collected y ws :

@@ -1,6 +1,6 @@
 (** Progress of the disk on a leg: as long as enough members answer, every request within the stated sizes is
 answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail between any
-two I/Os.
+two I/Os. This holds as long as what programs assume of digests is true ([Codec.v]).
 
 The scheduler is named: [plan] proposes the first free places; where there are too few, it collects first. It
 is what [build/proved-disk] falls back on where its own proposal is refused. *)
@@ -32,11 +32,12 @@ Proof.
 Qed.
 
 Lemma places_after_collection y n :
-  base.size (used_places (current y)) + n ≤ data_blocks (shape y) → is_Some (places_for (collect y) n).
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) →
+    is_Some (places_for (collect y) n).
 Proof.
   intros Hroom. unfold places_for.
   destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
-  pose proof (collected_size (shape y) (current y)). simpl. lia.
+  pose proof (collected_size (shape y) (current y) (newest y)). simpl. lia.
 Qed.
 
 (** What it does with the request [q]. *)
@@ -72,25 +73,38 @@ Proof. destruct 1; by constructor. Qed.
 Definition one_fails z z' : Prop :=
   ∃ i x', i < count ∧ device_fails i z.1.2 x' ∧
     z' = (z.1.1, x', if powered z.1.1 then z.2 else i :: z.2).
+(** What is assumed next is true. *)
+Definition agreed {A} (p : array_program C A) : Prop :=
+  match p with AssumeThat φ _ => φ = true | _ => True end.
+Definition all_agreed (c : @control _ C) : Prop :=
+  match c with
+  | Busy _ p => agreed p
+  | Group _ p => agreed p
+  | Upkeep p => agreed p
+  | Settling _ p => agreed p
+  | Recovery _ p => agreed p
+  | _ => True
+  end.
 (** Any of them do, but enough members are left. *)
-Definition weather z z' : Prop := rtc one_fails z z' ∧ enough z'.1.2.
+Definition weather z z' : Prop := rtc one_fails z z' ∧ enough z'.1.2 ∧ all_agreed z'.1.1.
 
 Lemma one_fails_is_move z z' : one_fails z z' → ∃ es, move size count z es z'.
 Proof. destruct z as [[c x] h]. intros (i&x'&Hi&Hx&->). eexists. by constructor. Qed.
 
 Lemma weather_tolerable z z' : weather z z' → z'.1.1 = z.1.1 ∧ tolerable z.1.2 z'.1.2.
 Proof.
-  intros [Hz Hs]. assert (z'.1.1 = z.1.1 ∧ fails z.1.2 z'.1.2) as [? ?]; [|by split].
+  intros (Hz&Hs&_). assert (z'.1.1 = z.1.1 ∧ fails z.1.2 z'.1.2) as [? ?]; [|by split].
   clear Hs. induction Hz as [z|z z1 z2 (i&x'&_&Hx&->) _ [IH1 IH2]]; [by split; [|apply fails_refl]|].
   split; [done|]. eapply fails_trans; [by eapply device_fails_fails|done].
 Qed.
 
 (** ** I/O *)
 
-Lemma array_io_possible {A} (p : array_program C A) x :
+Lemma array_io_possible {A} (p : array_program C A) x : agreed p →
   match p with Finish _ | Stop | PastEnd => True | _ => ∃ p' x', array_io p x p' x' end.
 Proof.
-  destruct p as [r| | |i a k|i a b k|i k|ms c k]; try done; try (by do 2 eexists; constructor);
+  intros Hp. destruct p as [r| | |i a k|i a b k|i k|ms c k|[] k]; try done;
+    try (by do 2 eexists; constructor);
     destruct (up (device_at x i)) eqn:Hup; do 2 eexists;
       first [by apply write_io|by apply flush_io|by apply no_flush_io|by apply no_write_io; [|left]].
 Qed.
@@ -103,7 +117,8 @@ Lemma array_ends_io {A} n (Q : A → array C → Prop) p x x1 :
   | _ => ∃ n', n = S n' ∧ ∀ p' x', array_io p x1 p' x' → array_ends n' Q p' x'
   end.
 Proof.
-  intros Hp H1. destruct p as [r| | |i a k|i a b k|i k|ms c k]; specialize (Hp x1 H1); simpl in Hp; try done;
+  intros Hp H1. destruct p as [r| | |i a k|i a b k|i k|ms c k|φ k]; specialize (Hp x1 H1); simpl in Hp;
+    try done;
     (destruct n as [|n]; [done|]; exists n; split; [done|]); intros p' x' Hio; inversion Hio; subst;
       repeat match goal with H : up _ = _ |- _ => rewrite H in Hp; clear H end;
       first [exact Hp|by apply Hp].
@@ -112,6 +127,7 @@ Qed.
 (** A program that is under way ends, and then the machine does. *)
 Lemma machine_ends {A} (step : machine → list (entry block) → machine → Prop) good
     (under_way : array_program C A → control) n n' (Q : A → array C → Prop) p x h :
+  (∀ p, all_agreed (under_way p) → agreed p) →
   (∀ p x p' x' h, array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
   (∀ p x h es z, step (under_way p, x, h) es z → match p with
      | Finish _ => True
@@ -119,19 +135,19 @@ Lemma machine_ends {A} (step : machine → list (entry block) → machine → Pr
   (∀ r x h, (∀ x1, tolerable x x1 → Q r x1) → ends_well weather step good n' (under_way (Finish r), x, h)) →
   0 < n' → array_ends n Q p x → ends_well weather step good (n + n') (under_way p, x, h).
 Proof.
-  intros Hgo Hstep Hend Hpos. revert p x h. induction n as [n IH] using lt_wf_ind. intros p x h Hp.
-  assert (∀ x1, tolerable x x1 → match p with Finish _ => True | _ => ∃ n1, n = S n1 ∧
+  intros Hagreed Hgo Hstep Hend Hpos. revert p x h. induction n as [n IH] using lt_wf_ind. intros p x h Hp.
+  assert (∀ x1, tolerable x x1 → agreed p → match p with Finish _ => True | _ => ∃ n1, n = S n1 ∧
     (∃ p' x', array_io p x1 p' x') ∧ ∀ p' x', array_io p x1 p' x' → array_ends n1 Q p' x' end) as Hio.
-  { intros x1 H1. pose proof (array_ends_io _ _ _ _ _ Hp H1) as Hio. pose proof (array_io_possible p x1).
-    destruct p; try done; destruct Hio as (n1&->&?); by exists n1. }
-  assert ((∃ r, p = Finish r) ∨ ∀ x1, tolerable x x1 → ∃ n1, n = S n1 ∧
+  { intros x1 H1 Ha. pose proof (array_ends_io _ _ _ _ _ Hp H1) as Hio.
+    pose proof (array_io_possible p x1 Ha). destruct p; try done; destruct Hio as (n1&->&?); by exists n1. }
+  assert ((∃ r, p = Finish r) ∨ ∀ x1, tolerable x x1 → agreed p → ∃ n1, n = S n1 ∧
     (∃ p' x', array_io p x1 p' x') ∧ ∀ p' x', array_io p x1 p' x' → array_ends n1 Q p' x') as [[r ->]|Hio'].
   { destruct p; [left; by eexists|right; exact Hio..]. }
   { apply ends_well_more with n'; [lia|]. apply Hend. intros x1 H1.
     exact (array_ends_io _ _ _ _ _ Hp H1). }
-  destruct (n + n') as [|k] eqn:Hk; [lia|]. intros [[c1 x1] h1] [Hc H1]%weather_tolerable. simpl in Hc, H1.
-    subst c1.
-  destruct (Hio' x1 H1) as (n1&->&(p'&x'&Hone)&Hall). split; [do 2 eexists; by apply Hgo|].
+  destruct (n + n') as [|k] eqn:Hk; [lia|]. intros [[c1 x1] h1] Hz1. pose proof Hz1 as (_&_&Ha).
+  apply weather_tolerable in Hz1 as [Hc H1]. simpl in Hc, H1, Ha. subst c1. apply Hagreed in Ha.
+  destruct (Hio' x1 H1 Ha) as (n1&->&(p'&x'&Hone)&Hall). split; [do 2 eexists; by apply Hgo|].
   intros es z Hz. right. pose proof (Hstep _ _ _ _ _ Hz) as Hz'.
   assert (∃ p' x', array_io p x1 p' x' ∧ es = [] ∧ z = (under_way p', x', h1)) as (p2&x2&Htwo&->&->).
   { destruct p; try done. inversion Hone. }
@@ -147,19 +163,14 @@ into a slot. *)
 Record admissible y q : Prop := {
   no_fault : faults_of y q = [];
   snapshot_left : one_too_many y q = false;
-  places_left : base.size (used_places (current y)) + length (data_of q) ≤ data_blocks (shape y);
-  record_in_block : length (data_of q) + 70 ≤ words;
-  numbers_below : 256 ≤ limit ∧ length (data_of q) + 70 < limit ∧ disk_blocks (shape y) < limit ∧
+  places_left : base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y);
+  record_in_block : length (data_of q) + 72 ≤ words;
+  numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
     data_blocks (shape y) < limit ∧ next_record y < limit;
   log_goes_on : log_can_go_on y;
 }.
 
-Lemma pack_fits ws : length ws ≤ words → (∀ w, w ∈ ws → w < limit) → is_Some (pack ws).
-Proof.
-  intros Hlen Hws. unfold pack. rewrite bool_decide_eq_true_2 by done.
-  assert (small ws = true) as ->; [|by eexists]. apply forallb_forall. intros w Hw%elem_of_list_In.
-  by apply bool_decide_eq_true_2, Hws.
-Qed.
+Context `{!blocks_laws} {laws : cutting_laws count}.
 
 Lemma characters_length n : length (characters n) = String.length n.
 Proof. induction n as [|c n IH]; simpl; congruence. Qed.
@@ -170,29 +181,30 @@ Proof.
   apply Ascii.nat_ascii_bounded.
 Qed.
 
-Lemma name_fits y q k n r :
-  admissible y q → valid_name n = true → k < 256 → put log_codec (next_record y, r) =
-    next_record y :: k :: 0 :: length (characters n) :: characters n → record_fits y r.
+Lemma name_fits y q k n r data :
+  admissible y q → valid_name n = true → k < 256 → put log_codec (next_record y, (r, digest data)) =
+    (next_record y :: k :: 0 :: length (characters n) :: characters n) ++ [(digest data).1; (digest data).2] →
+  record_fits y r data.
 Proof.
   intros [_ _ _ Hwords (Hlimit&_&_&_&Hnext) _] Hn Hk Hput. unfold record_fits. rewrite Hput.
   assert (String.length n ≤ 64) as Hlen.
   { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
-  pose proof (characters_length n). apply pack_fits; [simpl; lia|].
+  pose proof (characters_length n). apply pack_digest; [apply digest_below|simpl; lia|].
   intros w. rewrite !elem_of_cons. intros [->|[->|[->|[->|?%characters_below]]]]; lia.
 Qed.
 
 Lemma record_goes_in y q places r :
   admissible y q → record_of q places = Some r → length places = length (data_of q) →
-  (∀ p, p ∈ places → p < data_blocks (shape y)) → record_fits y r.
+  (∀ p, p ∈ places → p < data_blocks (shape y)) → record_fits y r (data_of q).
 Proof.
   intros Hq Hr Hlen Hplaces. pose proof Hq as [Hfaults _ _ Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext) _].
   assert (∀ n, misses (current y) n = [] → valid_name n = true) as Hmisses.
   { unfold misses. intros n. by destruct (valid_name n). }
   destruct q as [lba data|lba count'|n|n|n| | |]; simplify_eq/=.
   - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba _]|]; [|done].
-    apply write_record_fits; try lia. intros p Hp%Hplaces. lia.
+    apply write_record_fits; try lia; [apply digest_below|]. intros p Hp%Hplaces. lia.
   - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; [|done].
-    apply pack_fits; simpl; [lia|].
+    apply (pack_digest [next_record y; 2; 2; lba; count'; 0]); simpl; [apply digest_below|lia|].
     intros w. rewrite !elem_of_cons, elem_of_nil. lia.
   - unfold clashes in Hfaults. eapply (name_fits _ _ 3 n); [exact Hq| |lia|simpl; by rewrite put_numbers].
     by destruct (valid_name n).
@@ -208,20 +220,19 @@ Proof.
   - destruct (IH (λ bs, k (zero_block :: bs))) as [bs ->]. by eexists.
 Qed.
 
-Context `{!blocks_laws} {laws : cutting_laws count}.
-
-Lemma recover_finds y f d : represents y f d → ∃ y', (execute (recover Done) (Medium f [])).1 = Some y'.
+Lemma recover_finds g f d : recoverable g d f → granted (recover Done) (Medium f []) →
+  ∃ y', (execute (recover Done) (Medium f [])).1 = Some y'.
 Proof.
-  intros Hy. apply (crash_safe_execute (λ _, True) (λ r _, ∃ y', r = Some y')).
-  eapply crash_safe_recover; [done|done|]. intros y' _ _. split; [done|by exists y'].
+  intros Hf. apply (crash_safe_execute (λ _, True) (λ r _, ∃ y', r = Some y')).
+  eapply crash_safe_recover; [done|done|]. intros y' f' _ _. split; [done|by exists y'].
 Qed.
 
 (** What [plan] proposes is taken. *)
 Lemma planned_answered y f d q places :
-  represents y f d → admissible y q → plan y q = Some places →
+  represents y f d → admissible y q → plan y q = Some places → granted (perform y places q) (Medium f []) →
   (execute (perform y places q) (Medium f [])).1.1.2 = Ok.
 Proof.
-  intros Hy Hq Hplan. pose proof Hy as [(m0&rs&_&_&_&_&Hbelow) _].
+  intros Hy Hq Hplan Hgranted. pose proof Hy as [(m0&rs&_&_&_&[_ Hbelow]&_) _].
   apply places_for_free in Hplan as (Hlen&fr&Hfr).
   assert (∀ r, record_of q places = Some r →
     (execute (perform y places q) (Medium f [])).1.1.2 = Ok) as Hchange.
@@ -231,9 +242,12 @@ Proof.
       Hin. }
   destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
   - done.
-  - unfold perform. simpl. pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) y f d
-      (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end)) Hy) as Hrec.
-    apply (crash_safe_execute (λ _, True) (λ (o : outcome) _, o.1.2 = Ok)), Hrec; [done|]. by intros y'.
+  - unfold perform. simpl.
+    pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) (shape y) f d
+      (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
+      (recoverable_represents y f d Hy)) as Hrec.
+    apply (crash_safe_execute (λ _, True) (λ (o : outcome) _, o.1.2 = Ok)); [|exact Hgranted].
+    apply Hrec; [done|]. by intros y'.
   - unfold perform. rewrite (no_fault _ _ Hq).
     destruct (execute_read_places (shape y) (place_of (current y) (map_of (current y) from) <$> seq lba
       count')
@@ -257,7 +271,7 @@ Proof.
   simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
-  apply (machine_ends (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [| | |lia|].
+  apply (machine_ends (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [done| | | |lia|].
   - intros. by apply Performs.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [[ms2 c2] [[y2 r] data]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3.
@@ -267,18 +281,12 @@ Proof.
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
   - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
     + by eapply within_perform.
-    + intros x2 ms2 c2 _. by eapply planned_answered.
+    + intros x2 ms2 c2 ? _. by eapply planned_answered.
 Qed.
 
 Lemma admissible_collected y q : admissible y q → admissible (collect y) q ∧ is_Some (plan (collect y) q).
 Proof.
   intros [Hfaults Hone Hroom Hwords Hnumbers Hlog]. split; [by split|]. by apply places_after_collection.
-Qed.
-
-Lemma represents_collected y f d : represents y f d → represents (collect y) f d.
-Proof.
-  intros ((m0&rs&?&?&?&Hmid&_)&Hwf&?). split; [|split; [by eapply collected_well_formed|done]].
-  exists m0, rs. split_and!; [done..|]. split; [done|apply collected_below].
 Qed.
 
 Lemma request_ends y f d ms c x h q :
@@ -302,19 +310,20 @@ Qed.
 (** ** Recovery *)
 
 Definition open_again (es : list (entry block)) z : Prop := ∃ y ms c x, z = (Idle y ms c, x, []).
-Definition recovery_turns (w : nat) : nat := 2 + opening_ios size w + ios_on w size.
+Definition recovery_turns (w : nat) : nat := 2 + opening_ios size w + ios_on w (size + 3).
 
 Lemma holds_proper T M x : holds size count T M x → proper count (members x).
 Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_bound. Qed.
 
 Lemma reopen_ends (on : bool) T M x h :
-  holds size count T M x → (∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) →
+  holds size count T M x → (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) →
   ends_well weather recovery_turn open_again
-    (opening_ios size (length (members x)) + ios_on (length (members x)) size + 1)
+    (opening_ios size (length (members x)) + ios_on (length (members x)) (size + 3) + 1)
     (Recovery on (reopen size x), x, h).
 Proof.
   intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
-  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y)); [| | |lia|].
+  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y));
+    [done| | | |lia|].
   - intros. by apply Recovers.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [[ms2 c2] r] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
@@ -322,13 +331,13 @@ Proof.
     intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
   - unfold reopen. apply (ends_opened size count _ _ _ M); try done.
-    intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (y0&d&Hy0&Hsize).
-    pose proof (sublist_length _ _ Hs) as Hlen. destruct (recover_finds y0 f d Hy0) as [y' Hy'].
+    intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (g&d&Hg&Hsize).
+    pose proof (sublist_length _ _ Hs) as Hlen.
     eapply (ends_on_leg size count _ _ _ _ (Medium f [])); try done.
-    + eapply (runs_within_more _ (recovery_ios (shape y0) + 0)); [|by eapply within_recover].
+    + eapply (runs_within_more _ (recovery_ios g + 0)); [|by eapply within_recover].
       unfold recovery_ios, device_blocks in *. lia.
     + by eapply sublist_proper.
-    + intros. exists y'. done.
+    + intros. by eapply recover_finds.
 Qed.
 
 (** ** Every state that is reached *)
@@ -358,14 +367,17 @@ Definition devices_suffice x : Prop := ∀ i g, i ∈ members x →
 Lemma found_sizes T M x (R : contents block → Prop) g :
   0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) →
   0 < length (members x) →
-  devices_suffice x → ∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
+  devices_suffice x → ∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size.
 Proof.
-  intros Hpos Hholds HM HR Hmembers Hsize f Hf. destruct (HR f (HM f Hf)) as (d&y&Hg&Hy). exists y, d.
+  intros Hpos Hholds HM HR Hmembers Hsize f Hf. destruct (HR f (HM f Hf)) as (d&Hy). exists g, d.
   split; [done|]. destruct (members x) as [|i rest] eqn:Hms; [simpl in Hmembers; lia|].
   assert (i ∈ members x) as Hi by (rewrite Hms; by left).
-  apply (Hsize i); [done|]. rewrite Hg.
-  assert (¬ tears superblock) as Hwhole.
-  { destruct Hy as [(m0&rs&[_ _ _ _ _ _ _ Hwhole]&_) _]. apply Hwhole. unfold superblock. lia. }
+  apply (Hsize i); [done|].
+  assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧ ¬ tears superblock) as
+    Hsuper.
+  { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]); (split; [by eapply at_superblock|]);
+      apply (log_whole _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
+  destruct (Hsuper f d Hy) as [_ Hwhole].
   destruct (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as [[? _]|(b&Hb&->)];
     [done|].
   assert (joined superblock [(i, piece superblock i b)] = b) as ->.
@@ -375,8 +387,7 @@ Proof.
   set (f' := λ a, if decide (a = superblock) then b else f a).
   assert (may_leave M f') as Hf'.
   { intros a. unfold f'. destruct (decide (a = superblock)) as [->|]; [done|apply Hf]. }
-  destruct (HR f' (HM f' Hf')) as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
-  exact Hsuper.
+  destruct (HR f' (HM f' Hf')) as (d'&Hy'). by apply (Hsuper f' d').
 Qed.
 
 Theorem recovery_is_finished n z tr c x h :
@@ -393,7 +404,7 @@ Proof.
     - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, (remains g S), g. split_and!; [done..|].
       intros f (d&_&Hd). by exists d. }
   intros [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
-  assert (∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) as Hall.
+  assert (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) as Hall.
   { apply (found_sizes T M x R g); try done. pose proof (needed_bounds (count := count) superblock).
     pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
     unfold enough, up_members in Hs. destruct H1 as (Hm&_&_). rewrite Hm in *. lia. }

@@ -26,50 +26,53 @@ Fixpoint calmly {A} (calm : array block → bool) (p : array_program block A) x 
     | FlushOf i k =>
         if up (device_at x i) then calmly calm (k true) (flushed x i) else calmly calm (k false) x
     | SetMembers ms c k => calmly calm k (Array (device_at x) ms c)
+    | AssumeThat φ k => if φ then calmly calm k x else None
     end
   else None.
 
 Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine → list (entry block) → machine →
   Prop)
     good (under_way : array_program block A → control) calm p x p' x' (h : list nat) n :
-  (∀ c x, calm x = true → weather (c, x, h) (c, x, h)) →
+  (∀ c x, calm x = true → all_agreed c → weather (c, x, h) (c, x, h)) →
   (∀ p x p' x', array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
-  (∀ p x, ¬ good [] (under_way p, x, h)) →
+  (∀ p x, ¬ good [] (under_way p, x, h)) → (∀ p, agreed p → all_agreed (under_way p)) →
   calmly calm p x = Some (p', x') → ends_well weather step good n (under_way p, x, h) →
   calm x' = true ∧ ∃ n', ends_well weather step good n' (under_way p', x', h).
 Proof.
-  intros Hcalm Hgo Hno. assert (∀ n p x p' x', ends_well weather step good n (under_way p, x, h) →
-    calm x = true → array_io p x p' x' → ∃ n', ends_well weather step good n' (under_way p', x', h)) as Hone.
-  { clear -Hcalm Hgo Hno. intros [|n] p x p' x' Hends Hx Hio; [done|].
-    destruct (Hends _ (Hcalm _ _ Hx)) as [_ Hall].
+  intros Hcalm Hgo Hno Hagreed. assert (∀ n p x p' x', ends_well weather step good n (under_way p, x, h) →
+    calm x = true → agreed p → array_io p x p' x' → ∃ n', ends_well weather step good n' (under_way p', x',
+      h)) as Hone.
+  { clear -Hcalm Hgo Hno Hagreed. intros [|n] p x p' x' Hends Hx Hp Hio; [done|].
+    destruct (Hends _ (Hcalm _ _ Hx (Hagreed _ Hp))) as [_ Hall].
     destruct (Hall [] _ (Hgo _ _ _ _ Hio)) as [Hg|[_ Hrest]]; [by apply Hno in Hg|by exists n]. }
-  revert n x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH]; simpl; intros n x;
+  revert n x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH|[] k IH]; simpl; intros n x;
     destruct (calm x) eqn:Hx; try done; try (by intros [= <- <-]; eauto).
-  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx (read_io i a k x)) as [n1 H1]. by eapply IH.
+  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx I (read_io i a k x)) as [n1 H1]. by eapply IH.
   - destruct (up (device_at x i)) eqn:Hup; intros Hp Hends.
-    + destruct (Hone _ _ _ _ _ Hends Hx (write_io i a b k x Hup)) as [n1 H1]. by eapply IH.
-    + destruct (Hone _ _ _ _ _ Hends Hx (no_write_io i a b k x x Hup (or_introl eq_refl))) as [n1 H1].
+    + destruct (Hone _ _ _ _ _ Hends Hx I (write_io i a b k x Hup)) as [n1 H1]. by eapply IH.
+    + destruct (Hone _ _ _ _ _ Hends Hx I (no_write_io i a b k x x Hup (or_introl eq_refl))) as [n1 H1].
       by eapply IH.
   - destruct (up (device_at x i)) eqn:Hup; intros Hp Hends.
-    + destruct (Hone _ _ _ _ _ Hends Hx (flush_io i k x Hup)) as [n1 H1]. by eapply IH.
-    + destruct (Hone _ _ _ _ _ Hends Hx (no_flush_io i k x Hup)) as [n1 H1]. by eapply IH.
-  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx (record_io ms c k x)) as [n1 H1]. by eapply IH.
+    + destruct (Hone _ _ _ _ _ Hends Hx I (flush_io i k x Hup)) as [n1 H1]. by eapply IH.
+    + destruct (Hone _ _ _ _ _ Hends Hx I (no_flush_io i k x Hup)) as [n1 H1]. by eapply IH.
+  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx I (record_io ms c k x)) as [n1 H1]. by eapply IH.
+  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx eq_refl (assume_io k x)) as [n1 H1]. by eapply IH.
 Qed.
 
 Definition somebody_up x : bool := existsb (λ i, up (device_at x i)) (members x).
 
-Lemma somebody_up_calm count c x h : somebody_up x = true → weather count (c, x, h) (c, x, h).
+Lemma somebody_up_calm count c x h : somebody_up x = true → all_agreed c → weather count (c, x, h) (c, x, h).
 Proof.
-  intros (i&Hi%elem_of_list_In&Hup)%existsb_exists. split; [apply rtc_refl|].
+  intros (i&Hi%elem_of_list_In&Hup)%existsb_exists Hc. split; [apply rtc_refl|]. split; [|done].
   assert (i ∈ up_members x) as Hin by by apply elem_of_list_filter. unfold enough. simpl in *.
   destruct (up_members x); [by apply elem_of_nil in Hin|simpl; lia].
 Qed.
 
 Definition admissible_here (y : memory) (q : request) : bool :=
   bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
-  bool_decide (base.size (used_places (current y)) + length (data_of q) ≤ data_blocks (shape y)) &&
-  bool_decide (length (data_of q) + 70 ≤ words) &&
-  bool_decide (256 ≤ limit ∧ length (data_of q) + 70 < limit ∧ disk_blocks (shape y) < limit ∧
+  bool_decide (base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y)) &&
+  bool_decide (length (data_of q) + 72 ≤ words) &&
+  bool_decide (256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
     data_blocks (shape y) < limit ∧ next_record y < limit) && has_room y.
 
 Lemma admissible_here_exact y q : admissible_here y q = true → admissible y q.
@@ -94,12 +97,13 @@ Proof.
   unfold comes_to. destruct (somebody_up x) eqn:Hx; [|done]. destruct (plan y q) as [places|] eqn:Hplan;
     [|done].
   intros Hp Hends. destruct n as [|n]; [done|].
-  destruct (Hends _ (somebody_up_calm count _ _ _ Hx)) as [_ Hall].
+  destruct (Hends _ (somebody_up_calm count (Idle y ms c) _ _ Hx I)) as [_ Hall].
   destruct (Hall _ _ (Calls size q y ms c places x [] Hplan)) as [[? [=]]|[_ Hrest]].
-  eapply (calmly_ends (weather count)); [| | |exact Hp|exact Hrest].
+  eapply (calmly_ends (weather count)); [| | | |exact Hp|exact Hrest].
   - intros. by apply somebody_up_calm.
   - intros. by apply Performs.
   - by intros ?? [? [=]].
+  - done.
 Qed.
 
 (** A new disk on two devices. *)
@@ -173,9 +177,9 @@ Proof.
   destruct (born 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. apply andb_true_iff in Hb as [Hsize Hb].
   apply bool_decide_eq_true in Hsize. exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split;
     [done|].
-  destruct (comes_to _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 r] read]]| | | | | |] x']|] eqn:Hcomes; try done.
+  destruct (comes_to _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 r] read]]| | | | | | |] x']|] eqn:Hcomes; try done.
   intros n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [[|n'] Hn']]; [done|].
-  destruct (Hn' _ (somebody_up_calm 2 _ _ _ Hup)) as [_ Hall].
+  destruct (Hn' _ (somebody_up_calm 2 (Busy _ (Finish _)) _ _ Hup I)) as [_ Hall].
   destruct (Hall _ _ (Answers 20 one_snapshot ms1 c1 y1 r read x' [])) as [[read' Hr]|[Hr _]]; [|done].
   injection Hr as ->. done.
 Qed.
@@ -250,10 +254,11 @@ Proof.
   assert (true = true ∧ ∃ n', ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n'
     (Recovery false Stop, x', [1; 0])) as [_ [n' Hn']].
   { eapply (calmly_ends (rtc (one_fails 2)) (recovery_turn 20) open_again (Recovery false) (λ _, true));
-      [| | |exact Hcalmly|exact Hrest].
+      [| | | |exact Hcalmly|exact Hrest].
     - intros. apply rtc_refl.
     - intros. by apply Recovers.
-    - by intros ?? (?&?&?&?&[=]). }
+    - by intros ?? (?&?&?&?&[=]).
+    - done. }
   revert Hn'. apply no_progress_blocked; [apply rtc_refl|]. intros es z Hturn. inversion Hturn; subst.
   match goal with H : array_io Stop _ _ _ |- _ => inversion H end.
 Qed.

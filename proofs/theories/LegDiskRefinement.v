@@ -229,7 +229,7 @@ Qed.
 Lemma array_io_up {A} (p p' : array_program C A) x x' i :
   array_io p x p' x' → up (device_at x' i) = up (device_at x i).
 Proof.
-  destruct 1 as [j a k x|j a b k x Hup|j a b k x x' Hup [->| ->]|j k x Hup|j k x Hup|ms c k x]; try done;
+  destruct 1 as [j a k x|j a b k x Hup|j a b k x x' Hup [->| ->]|j k x Hup|j k x Hup|ms c k x|k x]; try done;
     simpl; by destruct (decide (i = j)) as [->|].
 Qed.
 
@@ -297,15 +297,15 @@ Proof.
 Qed.
 
 Lemma recoverable_safe g d f : recoverable g d f → safe (recoverable g d) (Medium f []).
-Proof. intros (y&<-&Hy). by apply (safe_represents _ y f d). Qed.
+Proof. intros Hf. by eapply safe_recoverable. Qed.
 
 Lemma recover_on (R : contents block → Prop) (Q : option memory → medium block → Prop) g d f :
   recoverable g d f → (∀ f, recoverable g d f → R f) → (∀ y m, keeps g d y m → Q (Some y) m) →
   crash_safe R Q (recover Done) (Medium f []).
 Proof.
-  intros (y&<-&Hy) HR HQ. eapply crash_safe_recover; [done|by apply (safe_represents _ y f d)|].
-  intros y' Hy' Hshape. split; [apply (safe_represents _ y' f d); [done|by rewrite Hshape]|].
-  apply HQ. by exists f.
+  intros Hf HR HQ. eapply crash_safe_recover; [done..|].
+  intros y' f' Hy' Hshape. split; [apply (safe_represents _ y' f' d); [done|by rewrite Hshape]|].
+  apply HQ. by exists f'.
 Qed.
 
 Lemma holds_comes_back T M i x :
@@ -754,7 +754,7 @@ Proof. revert m. induction p; simpl; intros m HQ; (split; [done|]); auto. Qed.
 Lemma complete_up {A} (p : array_program C A) x i :
   up (device_at (complete p x).2 i) = up (device_at x i).
 Proof.
-  revert x. induction p as [r| | |j a k IH|j a b k IH|j k IH|ms c k IH]; simpl; intros x; try done;
+  revert x. induction p as [r| | |j a k IH|j a b k IH|j k IH|ms c k IH|[] k IH]; simpl; intros x; try done;
     [| |apply (IH (Array (device_at x) ms c))].
   - destruct (up (device_at x j)) eqn:Hup; rewrite IH; [|done]. simpl. by destruct (decide (i = j)) as [->|].
   - destruct (up (device_at x j)) eqn:Hup; rewrite IH; [|done]. simpl. by destruct (decide (i = j)) as [->|].

@@ -77,6 +77,7 @@ Proof.
   intros Hms [[c1 x1] h1] [Hc [(Hm&_&_) _]]%weather_tolerable. simpl in Hc, Hm. subst c1.
   split; [do 2 eexists; apply Starts|]. intros es z Hz. right. inversion Hz; subst. split; [done|].
   rewrite (Nat.add_comm 1). apply (machine_ends _ settle_turn settled_ok (Settling y) _ _ (λ _ _, True)).
+  - done.
   - intros. by apply Copies.
   - intros p x2 h2 es z Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [ms2 c2] x2 h2 _ [[c3 x3] h3] [Hc3 _]%weather_tolerable. simpl in Hc3. subst c3.
@@ -104,7 +105,8 @@ Theorem resync_needs_members n y x :
   0 < size → enough x →
   ¬ ends_well (weather count) settle_turn settled_ok n (Idle y [] false, x, []).
 Proof.
-  intros Hsize Hx. assert (∀ c h, weather count (c, x, h) (c, x, h)) as Hcalm by (split; done).
+  intros Hsize Hx. assert (∀ c h, all_agreed c → weather count (c, x, h) (c, x, h)) as Hcalm.
+  { intros. by split_and!. }
   assert (settle_leg size count [] false = @Stop C _) as Hstop.
   { pose proof (needed_bounds (count := count) (pred size)). pose proof (fewest_bound (count := count)).
     assert (seq 0 count = 0 :: seq 1 (pred count)) as Hseq.
@@ -112,8 +114,9 @@ Proof.
     unfold settle_leg. rewrite Hseq, filter_cons_True by apply not_elem_of_nil. cbn [resync].
     rewrite <-(Nat.succ_pred size) by lia. simpl. unfold read_from. destruct (needed _); [lia|done]. }
   destruct n as [|n]; [by intros []|]. intros Hends.
-  destruct (Hends _ (Hcalm _ _)) as [_ Hall]. destruct (Hall _ _ (Starts y [] false x [])) as [[=]|[_ Hrest]].
-  rewrite Hstop in Hrest. revert Hrest. apply no_progress_blocked; [done|].
+  destruct (Hends _ (Hcalm (Idle _ _ _) _ I)) as [_ Hall].
+  destruct (Hall _ _ (Starts y [] false x [])) as [[=]|[_ Hrest]].
+  rewrite Hstop in Hrest. revert Hrest. apply no_progress_blocked; [by apply Hcalm|].
   intros es z Hz. inversion Hz; subst. match goal with H : array_io Stop _ _ _ |- _ => inversion H end.
 Qed.
 End Resync.

@@ -13,7 +13,8 @@ What the machine may meet:
 - its return with what it had, or its replacement by any other device, between two requests;
 - a resync of all devices that are no members, with any of these in it.
 
-What is assumed beyond [ProvedDiskTheorem.v]: the code gives back what was cut into pieces ([cutting_laws]),
+What is assumed beyond [ProvedDiskTheorem.v], whose hypothesis on digests is about blocks as the leg gives
+them back: the code gives back what was cut into pieces ([cutting_laws]),
 the record of the members does not fail and is written whole ([Devices.v]), and devices have the pieces of the
 same blocks when the disk is made. An I/O past the end of the devices would stop the machine: that there is
 none is not proved. *)

@@ -3,23 +3,26 @@ devices fail between any two of them, as long as enough members answer. *)
 From stdpp Require Import list numbers list_numbers.
 From LogDisk Require Import Medium Devices Leg LegCorrect LegRefine.
 
-(** At most [n] block I/Os on one device, all below [size]. *)
+(** At most [n] steps on one device, with all I/Os below [size], as long as what is assumed is true. *)
 Fixpoint runs_within {B A} (size n : nat) (p : program B A) (m : medium B) {struct p} : Prop :=
   match p, n with
   | Done _, _ => True
   | ReadBlock a k, S n => a < size ∧ runs_within size n (k (read_block m a)) m
   | WriteBlock a b k, S n => a < size ∧ runs_within size n k (write_block m a b)
   | FlushBlocks k, S n => runs_within size n k (flush_blocks m)
+  | Assume φ k, S n => φ = true → runs_within size n k m
   | _, 0 => False
   end.
 
 Lemma runs_within_more {B A} size n n' (p : program B A) m :
   n ≤ n' → runs_within size n p m → runs_within size n' p m.
 Proof.
-  revert n n' m. induction p as [r|a k IH|a b k IH|k IH]; intros [|n] [|n'] m Hn; simpl; try done; try lia.
+  revert n n' m. induction p as [r|a k IH|a b k IH|k IH|φ k IH]; intros [|n] [|n'] m Hn; simpl; try done;
+    try lia.
   - intros [? Hk]. split; [done|]. eapply IH; [|exact Hk]. lia.
   - intros [? Hk]. split; [done|]. eapply IH; [|exact Hk]. lia.
   - apply IH. lia.
+  - intros Hk Hφ. eapply IH; [|by apply Hk]. lia.
 Qed.
 
 Section Progress.
@@ -47,7 +50,7 @@ Qed.
 Definition enough x : Prop := fewest ≤ length (up_members x).
 Definition tolerable x x1 : Prop := fails x x1 ∧ enough x1.
 
-(** It ends after at most [n] I/Os, and with [Q]. *)
+(** It ends after at most [n] steps, and with [Q], as long as what it assumes is true. *)
 Fixpoint array_ends {A} (n : nat) (Q : A → array C → Prop) (p : array_program C A) (x : array C)
     {struct p} : Prop :=
   ∀ x1, tolerable x x1 →
@@ -60,6 +63,7 @@ Fixpoint array_ends {A} (n : nat) (Q : A → array C → Prop) (p : array_progra
   | FlushOf i k, S n =>
       if up (device_at x1 i) then array_ends n Q (k true) (flushed x1 i) else array_ends n Q (k false) x1
   | SetMembers ms c k, S n => array_ends n Q k (Array (device_at x1) ms c)
+  | AssumeThat φ k, S n => φ = true → array_ends n Q k x1
   | _, _ => False
   end.
 
@@ -69,12 +73,14 @@ Implicit Types p : array_program C A.
 
 Lemma array_ends_more n n' p x : n ≤ n' → array_ends n Q p x → array_ends n' Q p x.
 Proof.
-  revert n n' x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH]; intros [|n] [|n'] x Hn Hp x1 H1;
+  revert n n' x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; 
+    intros [|n] [|n'] x Hn Hp x1 H1;
     specialize (Hp x1 H1); simpl in Hp |- *; try done; try lia.
   - eapply IH; [|exact Hp]. lia.
   - destruct (up _); [eapply IH; [|exact Hp]; lia|]. intros x2 Hx2. eapply IH; [|by apply Hp]. lia.
   - destruct (up _); (eapply IH; [|exact Hp]; lia).
   - eapply IH; [|exact Hp]. lia.
+  - intros Hφ. eapply IH; [|by apply Hp]. lia.
 Qed.
 
 (** Enough members are left without the one that did not answer. *)
@@ -306,12 +312,12 @@ Definition ios_on (w n : nat) : nat := n * (2 * w + 1).
 
 Lemma ends_on_leg {A} (Q : list nat * bool * A → array C → Prop) w n (p : program B A) M x ms c :
   runs_within size n p M → each_up ms (reads_as (read_block M)) x → members x = ms → proper ms →
-  length ms ≤ w → (∀ x ms c, members x = ms → Q (ms, c, (execute p M).1) x) →
+  length ms ≤ w → (∀ x ms c, granted p M → members x = ms → Q (ms, c, (execute p M).1) x) →
   array_ends (ios_on w n) Q (on_leg size ms c p) x.
 Proof.
   unfold ios_on. revert n M x ms c.
-  induction p as [r|a k IH|a b k IH|k IH]; intros n M x ms c Hp Hx Hms Hproper Hw HQ; simpl in *.
-  - intros x1 [(Hm&_) _]. apply HQ. congruence.
+  induction p as [r|a k IH|a b k IH|k IH|φ k IH]; intros n M x ms c Hp Hx Hms Hproper Hw HQ; simpl in *.
+  - intros x1 [(Hm&_) _]. apply HQ; [done|congruence].
   - destruct n as [|n]; [done|]. destruct Hp as [Ha Hp]. rewrite decide_True by done.
     apply array_ends_more with (2 * length ms + n * (2 * w + 1)); [lia|].
     apply (ends_read_from _ _ (each_up ms (reads_as (read_block M))) (is_piece M a)); try done.
@@ -343,5 +349,9 @@ Proof.
     apply (ends_flush_of _ _ (read_block M)); try done; [apply Hproper|].
     intros y ms' Ey Hm Hs. pose proof (sublist_length _ _ Hs). eapply IH; try done;
       [by eapply sublist_proper|simpl in *; lia].
+  - destruct n as [|n]; [done|].
+    apply (array_ends_more Q (S (n * (2 * w + 1))) _ (AssumeThat φ (on_leg size ms c k))); [lia|].
+    intros x1 [H1 _] Hφ. apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm&_&_).
+    apply IH with M; [by apply Hp|done|congruence|done|done|]. intros. by apply HQ.
 Qed.
 End Progress.

@@ -46,7 +46,8 @@ Lemma safe_on_leg T (Q : A → medium B → Prop) (p : program B A) M x ms c :
   crash_safe R Q p M → striped T M x → members x = ms → clean x = c →
   array_safe (protects T R) (leg_end T Q) (stopped T R) (on_leg size ms c p) x.
 Proof.
-  revert M x ms c. induction p as [r|a k IH|a b k IH|k IH]; simpl; intros M x ms c [Hsafe Hp] [Hx Hr] Hms Hc.
+  revert M x ms c. induction p as [r|a k IH|a b k IH|k IH|φ k IH]; simpl;
+    intros M x ms c [Hsafe Hp] [Hx Hr] Hms Hc.
   - intros x1 H1. split; [exists M; split; [done|by eapply holds_fails]|].
     exists M. split; [done|]. split; [eapply striped_fails; [done|by split]|].
     destruct H1 as (->&->&_). done.
@@ -87,6 +88,9 @@ Proof.
     + by rewrite <-Hms.
     + by intros i ?%elem_of_nil.
     + intros y ms' Hy Ey Hm Hcy. eapply IH; try done. split; [done|by rewrite Hm].
+  - intros x1 H1. split; [exists M; split; [done|by eapply holds_fails]|]. intros ->.
+    destruct (H1) as (Hm1&Hc1&_). apply (IH M); [by apply Hp| |congruence|congruence].
+    eapply striped_fails; [done|by split].
 Qed.
 
 (** ** Opening *)

@@ -3,7 +3,10 @@
 A write is volatile until a flush. A power cut leaves each block as the last flush left it, or as any write
 since then left it, each block on its own: any subset of the unflushed blocks survives. A block is written
 whole, unless it is one that tears: of such a block, once it was written, a power cut before the flush leaves
-anything. *)
+anything.
+
+A program may [Assume] something: it goes on only if that is true. This is where a hypothesis about digests
+stands ([Codec.v]); whoever runs a program takes it as granted. *)
 From stdpp Require Import list.
 
 (** The addresses of the blocks that tear. *)
@@ -41,19 +44,22 @@ Inductive program {A : Type} :=
   | Done (x : A)
   | ReadBlock (a : nat) (k : B → program)
   | WriteBlock (a : nat) (b : B) (k : program)
-  | FlushBlocks (k : program).
+  | FlushBlocks (k : program)
+  | Assume (φ : bool) (k : program).
 Arguments program : clear implicits.
 
 Fixpoint write_all {A} (ws : list (nat * B)) (k : program A) : program A :=
   match ws with [] => k | (a, b) :: ws => WriteBlock a b (write_all ws k) end.
 
-(** One block I/O of a program; [None] when it is done. *)
+(** One step of a program, which is a block I/O or an assumption; [None] when it is done, and where it assumes
+what is false. *)
 Definition io {A} (p : program A) (m : medium) : option (program A * medium) :=
   match p with
   | Done _ => None
   | ReadBlock a k => Some (k (read_block m a), m)
   | WriteBlock a b k => Some (k, write_block m a b)
   | FlushBlocks k => Some (k, flush_blocks m)
+  | Assume φ k => if φ then Some (k, m) else None
   end.
 
 (** The whole program, with no power cut. *)
@@ -63,6 +69,17 @@ Fixpoint execute {A} (p : program A) (m : medium) : A * medium :=
   | ReadBlock a k => execute (k (read_block m a)) m
   | WriteBlock a b k => execute k (write_block m a b)
   | FlushBlocks k => execute k (flush_blocks m)
+  | Assume _ k => execute k m
+  end.
+
+(** What the program assumes on its way is true. *)
+Fixpoint granted {A} (p : program A) (m : medium) : Prop :=
+  match p with
+  | Done _ => True
+  | ReadBlock a k => granted (k (read_block m a)) m
+  | WriteBlock a b k => granted k (write_block m a b)
+  | FlushBlocks k => granted k (flush_blocks m)
+  | Assume φ k => φ = true ∧ granted k m
   end.
 
 (** ** Crash safety: whenever the power fails, [P] is true of what is left; in the end, [Q]. *)
@@ -76,6 +93,7 @@ Fixpoint crash_safe {A} (P : contents → Prop) (Q : A → medium → Prop) (p :
   | ReadBlock a k => crash_safe P Q (k (read_block m a)) m
   | WriteBlock a b k => crash_safe P Q k (write_block m a b)
   | FlushBlocks k => crash_safe P Q k (flush_blocks m)
+  | Assume φ k => φ = true → crash_safe P Q k m
   end.
 
 Lemma crash_safe_now {A} P (Q : A → medium → Prop) p m : crash_safe P Q p m → safe P m.
@@ -83,11 +101,17 @@ Proof. destruct p; by intros [? _]. Qed.
 
 Lemma crash_safe_io {A} P (Q : A → medium → Prop) p m p' m' :
   crash_safe P Q p m → io p m = Some (p', m') → crash_safe P Q p' m'.
-Proof. destruct p; simpl; intros [_ Hp] [= <- <-]; done. Qed.
+Proof.
+  destruct p as [| | | |φ k]; simpl; intros [_ Hp]; [by intros [= <- <-]..|]. destruct φ; [|done].
+  intros [= <- <-]. by apply Hp.
+Qed.
 
 Lemma crash_safe_execute {A} P (Q : A → medium → Prop) p m :
-  crash_safe P Q p m → Q (execute p m).1 (execute p m).2.
-Proof. revert m. induction p as [| |a b k IH|k IH]; simpl; intros m [_ Hp]; auto. Qed.
+  crash_safe P Q p m → granted p m → Q (execute p m).1 (execute p m).2.
+Proof.
+  revert m. induction p as [|a k IH|a b k IH|k IH|φ k IH]; simpl; intros m [_ Hp]; auto.
+  intros [-> ?]. by apply IH; [apply Hp|].
+Qed.
 
 Lemma crash_safe_mono {A} P (Q Q' : A → medium → Prop) p m :
   (∀ x m, Q x m → Q' x m) → crash_safe P Q p m → crash_safe P Q' p m.

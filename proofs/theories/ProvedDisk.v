@@ -1,10 +1,16 @@
 (** The proved disk: a log-structured disk as programs over block I/O, which is what [build/proved-disk] runs.
 
 On the device stand a superblock, the headers of two checkpoint slots, the log, the bodies of the slots, and
-the data. A write puts its data into free places and flushes, then its record into the log and flushes. A
-record is one block, and several writes may share one. Every map is in memory; a checkpoint writes all of them
-into the slot that is not in use, flushes, then writes the header of that slot and flushes. The log holds what
-came after the newest checkpoint.
+the data. A write puts its data into free places and its record into the log, then flushes once. A record is
+one block, and several writes may share one. Every map is in memory; a checkpoint writes all of them into the
+slot that is not in use, flushes, then writes the header of that slot and flushes. The log holds what came
+after the newest checkpoint.
+
+A power cut may leave a record without all of its data. So a record has a digest of its data, and recovery
+compares it. Every record was flushed before the next one was begun, so only the newest can be without its
+data: recovery drops it, and makes that durable before anything else happens, so that no later write of the
+same data to the same places brings it back. The places of the newest record are not used again before there
+is a newer one or a checkpoint, since recovery reads them.
 
 Where data goes, and when to checkpoint, to clean and to collect, is proposed by a scheduler that nobody needs
 to trust: these programs check what it proposes. *)
@@ -37,6 +43,7 @@ Record memory := Memory {
   first_record : nat;     (* of the first behind the newest checkpoint *)
   serial : nat;           (* of the newest checkpoint *)
   slot : bool;            (* where it is *)
+  newest : list nat;      (* the places of the newest record in the log *)
 }.
 
 (** ** Where things stand *)
@@ -114,9 +121,14 @@ Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
   | _ => None
   end.
 
-(** A record with its number. *)
-Definition log_codec : codec (nat * log_record) :=
-  both number (mapped log_record_into log_record_of (both number (both (many number) text))).
+(** A record with its number, and the digest of its data. *)
+Definition log_codec : codec (nat * (log_record * (nat * nat))) :=
+  both number (both (mapped log_record_into log_record_of (both number (both (many number) text)))
+    (both number number)).
+
+(** Where its data are. *)
+Definition places_of (r : log_record) : list nat :=
+  match r with LogWrite _ places => places | LogMove moves => moves.*2 | LogGroup bs => bs.*2 | _ => [] end.
 
 (** A checkpoint's header: its serial number, the first record behind it, blocks of its body. *)
 Definition header_codec : codec (nat * (nat * nat)) := both number (both number number).
@@ -128,7 +140,7 @@ Definition maps_codec : codec maps :=
        (both (finite_map text (finite_map number number)) (both (finite_map number number) number))).
 
 (** The superblock says what it is, in letters, then the geometry. *)
-Definition magic : name := "proved-disk 2"%string.
+Definition magic : name := "proved-disk 3"%string.
 Definition superblock_codec : codec geometry :=
   mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g;
     most_snapshots g]))
@@ -146,8 +158,10 @@ Definition fold_view {A} (f : nat → A → A) (a : A) (vm : lba_map) : A :=
 Definition fold_views {A} (f : nat → A → A) (a : A) (m : maps) : A :=
   foldl (λ a e, fold_view f a e.2) (fold_view f a (live_map m)) (map_to_list (snap_maps m)).
 
-Definition used_places (m : maps) : gmap nat () :=
-  fold_views (λ x u, match middle m !! x with Some p => <[p := ()]> u | None => u end) ∅ m.
+(** Those that views use, and those of the newest record. *)
+Definition used_places (m : maps) (kept : list nat) : gmap nat () :=
+  fold_views (λ x u, match middle m !! x with Some p => <[p := ()]> u | None => u end)
+    (foldr (λ p u, <[p := ()]> u) ∅ kept) m.
 (** The middle map of the MBAs that a view refers to. *)
 Definition used_middle (m : maps) : gmap nat nat :=
   fold_views (λ x u, match middle m !! x with Some p => <[x := p]> u | None => u end) ∅ m.
@@ -157,7 +171,8 @@ Fixpoint unused (used : gmap nat ()) (n : nat) (found : gmap nat ()) : gmap nat 
   | 0 => found
   | S n => unused used n (match used !! n with Some _ => found | None => <[n := ()]> found end)
   end.
-Definition collected (g : geometry) (m : maps) : gmap nat () := unused (used_places m) (data_blocks g) ∅.
+Definition collected (g : geometry) (m : maps) (kept : list nat) : gmap nat () :=
+  unused (used_places m kept) (data_blocks g) ∅.
 
 (** What is left of [free] without [places]; nothing if they are not all free, or one comes twice. *)
 Fixpoint take_free (places : list nat) (fr : gmap nat ()) : option (gmap nat ()) :=
@@ -202,7 +217,7 @@ Definition checkpoint {A} (y : memory) (k : memory → program block A) : progra
           let s := negb (slot y) in
           write_all (zip (body_address g s <$> seq 0 (length bs)) bs)
             (FlushBlocks (WriteBlock (header_address s) header (FlushBlocks
-              (k (Memory g m (free y) (next_record y) (next_record y) (S (serial y)) s)))))
+              (k (Memory g m (free y) (next_record y) (next_record y) (S (serial y)) s [])))))
       | None => k y
       end
   | None => k y
@@ -215,38 +230,54 @@ Definition with_room {A} (y : memory) (k : memory → program block A) : program
 
 (** The memory once [r] is in the log; [fr] is free then. *)
 Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
-  Memory (shape y) (apply r (current y)) fr (S (next_record y)) (first_record y) (serial y) (slot y).
+  Memory (shape y) (apply r (current y)) fr (S (next_record y)) (first_record y) (serial y) (slot y)
+    (places_of r).
 
-(** The data goes into its places, then the record into the log; [refused] if it does not go in. *)
-Definition append {A} (y : memory) (r : log_record) (places : list nat) (data : list block)
-    (refused done : program block A) : program block A :=
-  match pack (put log_codec (next_record y, r)) with
-  | Some b =>
-      if has_room y then
-        let last := WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks done) in
-        match places with
-        | [] => last
-        | _ => write_all (zip (data_address (shape y) <$> places) data) (FlushBlocks last)
-        end
-      else refused
-  | None => refused
-  end.
+(** The data goes into its places and the record into the log; [refused] if it does not go in. *)
+Definition append {A} (y : memory) (r : log_record) (data : list block) (refused done : program block A) :
+    program block A :=
+  Assume (compared data)
+    match pack (put log_codec (next_record y, (r, digest data))) with
+    | Some b =>
+        if has_room y then
+          write_all (zip (data_address (shape y) <$> places_of r) data)
+            (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks done))
+        else refused
+    | None => refused
+    end.
 
 (** ** Recovery *)
 
-Fixpoint replay {A} (g : geometry) (fuel n : nat) (m : maps) (k : nat → maps → program block A) :
-    program block A :=
+(** What the checkpoint and some records of the log say: the number of the next record, the maps, and the
+places of the newest one. *)
+Record found := Found { found_next : nat; found_maps : maps; found_newest : list nat }.
+
+(** [k] goes on with what there is before the newest record and after it, and with its digest. *)
+Fixpoint replay {A} (g : geometry) (fuel : nat) (before now : found) (d : nat * nat)
+    (k : found → found → nat * nat → program block A) : program block A :=
   match fuel with
-  | 0 => k n m
+  | 0 => k before now d
   | S fuel =>
+      let n := found_next now in
       ReadBlock (log_address g n) (λ b,
         match unpack log_codec b with
-        | Some (n', r) => if decide (n' = n) then replay g fuel (S n) (apply r m) k else k n m
-        | None => k n m
+        | Some (n', (r, d')) =>
+            if decide (n' = n) then
+              replay g fuel now (Found (S n) (apply r (found_maps now)) (places_of r)) d' k
+            else k before now d
+        | None => k before now d
         end)
   end.
 
-Definition newest (a b : option (nat * (nat * nat))) : option (bool * (nat * (nat * nat))) :=
+(** The newest record counts if its data are there. Else it is dropped, durably. *)
+Definition confirm {A} (g : geometry) (before now : found) (d : nat * nat) (k : found → program block A) :
+    program block A :=
+  read_all (data_address g <$> found_newest now) (λ bs,
+    Assume (compared bs)
+      (if decide (digest bs = d) then k now
+       else WriteBlock (log_address g (found_next before)) blank_block (FlushBlocks (k before)))).
+
+Definition newer (a b : option (nat * (nat * nat))) : option (bool * (nat * (nat * nat))) :=
   match a, b with
   | Some a, Some b => if decide (a.1 < b.1) then Some (true, b) else Some (false, a)
   | Some a, None => Some (false, a)
@@ -261,14 +292,17 @@ Definition recover {A} (k : option memory → program block A) : program block A
     | None => k None
     | Some g =>
         ReadBlock (header_address false) (λ a, ReadBlock (header_address true) (λ b,
-          match newest (unpack header_codec a) (unpack header_codec b) with
+          match newer (unpack header_codec a) (unpack header_codec b) with
           | None => k None
           | Some (s, (ser, (fst, len))) =>
               read_all (body_address g s <$> seq 0 len) (λ bs,
                 match unpack_many maps_codec bs with
                 | None => k None
                 | Some m =>
-                    replay g (log_blocks g) fst m (λ n m, k (Some (Memory g m (collected g m) n fst ser s)))
+                    let start := Found fst m [] in
+                    replay g (log_blocks g) start start (digest []) (λ before now d,
+                      confirm g before now d (λ z, let 'Found n m ps := z in
+                        k (Some (Memory g m (collected g m ps) n fst ser s ps))))
                 end)
           end))
     end).
@@ -340,7 +374,7 @@ Definition update (y : memory) (places : list nat) (q : request) : program block
   match record_of q places, take_free places (free y) with
   | Some r, Some fr =>
       if decide (length places = length (data_of q)) then
-        append y r places (data_of q) refused (Done (logged y r fr, Ok, []))
+        append y r (data_of q) refused (Done (logged y r fr, Ok, []))
       else refused
   | _, _ => refused
   end.
@@ -379,7 +413,7 @@ Definition write_group (y : memory) (places : list nat) (ws : list (nat * list b
     | Some fr =>
         if decide (length places = length bs) then
           if forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws then
-            let r := LogGroup (zip bs.*1 places) in append y r places bs.*2 none (Done (logged y r fr, true))
+            let r := LogGroup (zip bs.*1 places) in append y r bs.*2 none (Done (logged y r fr, true))
           else none
         else none
     | None => none
@@ -393,8 +427,8 @@ Inductive upkeep :=
   | Clean (moves : list (nat * nat)).   (* MBAs, and free places that they should move to *)
 
 Definition collect (y : memory) : memory :=
-  Memory (shape y) (current y) (collected (shape y) (current y)) (next_record y) (first_record y) (serial y)
-    (slot y).
+  Memory (shape y) (current y) (collected (shape y) (current y) (newest y)) (next_record y) (first_record y)
+    (serial y) (slot y) (newest y).
 
 Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
   match take_free moves.*2 (free y) with
@@ -402,7 +436,7 @@ Definition clean (y : memory) (moves : list (nat * nat)) : program block memory 
       let from := (λ x, middle (current y) !! x) <$> moves.*1 in
       if forallb (λ p, bool_decide (is_Some p)) from then
         read_places (shape y) from (λ bs,
-          append y (LogMove moves) moves.*2 bs (Done y) (Done (logged y (LogMove moves) fr)))
+          append y (LogMove moves) bs (Done y) (Done (logged y (LogMove moves) fr)))
       else Done y
   | None => Done y
   end.
@@ -439,7 +473,7 @@ Definition format (g : geometry) : program block (option memory) :=
           if decide (0 < log_blocks g) then
             let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
             write_all (zip (seq 0 (length image)) image)
-              (FlushBlocks (Done (Some (Memory g no_maps (collected g no_maps) 1 1 1 false))))
+              (FlushBlocks (Done (Some (Memory g no_maps (collected g no_maps []) 1 1 1 false []))))
           else Done None
       | None => Done None
       end

@@ -27,111 +27,227 @@ Qed.
 Lemma represents_ext y f f' d : (∀ a, f' a = f a) → represents y f d → represents y f' d.
 Proof. intros Hf. by apply represents_frame. Qed.
 
+Lemma recoverable_represents y f d : represents y f d → recoverable (shape y) d f.
+Proof. intros Hy. exists y. split; [done|by left]. Qed.
+
+Lemma unconfirmed_ext y f f' d : (∀ a, f' a = f a) → unconfirmed y f d → unconfirmed y f' d.
+Proof.
+  intros Hf [Hy (m0&rs&r&Hdur&?&?&?&?&Hno)]. split.
+  - eapply represents_ext; [|done]. intros a. unfold blanked. by destruct (decide _).
+  - exists m0, rs, r. rewrite (blocks_at_frame _ f) by (by intros; apply Hf).
+    split_and!; try done. apply (durable_frame _ f); [by intros; apply Hf|done].
+Qed.
+
+Lemma recoverable_ext g f f' d : (∀ a, f' a = f a) → recoverable g d f → recoverable g d f'.
+Proof.
+  intros Hf (y&Hg&[Hy|Hy]); exists y; (split; [done|]); [left|right];
+    [by eapply represents_ext|by eapply unconfirmed_ext].
+Qed.
+
+Lemma safe_recoverable g d P f : recoverable g d f → (∀ f, recoverable g d f → P f) → safe P (Medium f []).
+Proof. intros Hf HP f' Hf'. apply HP. eapply recoverable_ext; [|done]. by apply leaves_stable. Qed.
+
 Lemma safe_represents P y f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) → safe P (Medium f []).
+Proof. intros Hy. apply safe_recoverable. by apply recoverable_represents. Qed.
+
+(** ** A record goes into the log *)
+
+(** Nothing but the block of the next record changes. *)
+Lemma durable_next g f f' s ser fst m0 rs :
+  let a := log_address g (fst + length rs) in
+  (∀ n r, unpack log_codec (f' a) = Some (n, r) → n < fst + length rs) →
+  length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
+  durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros Hy HP f' Hf'. apply HP. exists y. split; [done|]. eapply represents_ext;
-    [|done]. by apply leaves_stable.
+  intros a Hnew Hroom Hold [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
+  pose proof (log_address_bound g (fst + length rs) Hpos) as Hbound. fold a in Hbound.
+  split; try done.
+  - rewrite Hold; [done|left; unfold superblock; lia|unfold superblock; lia].
+  - exists len. split; [done|].
+    rewrite Hold by (pose proof (header_address_bound s); try left; lia). split; [done|].
+    rewrite <-Hbody. f_equal. apply list_fmap_ext.
+    intros i a' (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
+    apply Hold; [right; eexists; split; [|done]; lia|]. unfold body_address. lia.
+  - intros h. rewrite Hold by (pose proof (header_address_bound (negb s)); try left; lia). apply Hother.
+  - intros i r Hi. assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog| |].
+    + left. apply log_address_bound. done.
+    + apply log_address_distinct. lia.
+  - intros i n r. destruct (decide (log_address g i = a)) as [->|Hi]; [by apply Hnew|].
+    rewrite Hold; [by apply Hstale|left; by apply log_address_bound|done].
 Qed.
 
-(** The record is in the log. *)
-Lemma represents_logged y f f' d d' r fr b :
-  represents y f d → well_formed (apply r (current y)) fr → agrees (shape y) f (apply r (current y)) d' →
-  placed (logged y r fr) → pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
-  f' (log_address (shape y) (next_record y)) = b →
-  (∀ a, a ≠ log_address (shape y) (next_record y) → f' a = f a) →
+Lemma durable_logged g f f' s ser fst m0 rs r :
+  let a := log_address g (fst + length rs) in
+  unpack log_codec (f' a) = Some (fst + length rs, r) →
+  length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
+  durable g f s ser fst m0 rs → durable g f' s ser fst m0 (rs ++ [r]).
+Proof.
+  intros a Hnew Hroom Hold [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
+  pose proof (log_address_bound g (fst + length rs) Hpos) as Hbound. fold a in Hbound.
+  split; try done.
+  - rewrite Hold; [done|left; unfold superblock; lia|unfold superblock; lia].
+  - exists len. split; [done|].
+    rewrite Hold by (pose proof (header_address_bound s); try left; lia). split; [done|].
+    rewrite <-Hbody. f_equal. apply list_fmap_ext.
+    intros i a' (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
+    apply Hold; [right; eexists; split; [|done]; lia|]. unfold body_address. lia.
+  - intros h. rewrite Hold by (pose proof (header_address_bound (negb s)); try left; lia). apply Hother.
+  - intros i r'. rewrite lookup_app_Some. intros [Hi|[Hi Hr']].
+    + assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog| |].
+      * left. apply log_address_bound. done.
+      * apply log_address_distinct. lia.
+    + apply list_lookup_singleton_Some in Hr' as [? ->].
+      replace (fst + i) with (fst + length rs) by lia. exact Hnew.
+  - intros i n r'. rewrite app_length. simpl. destruct (decide (log_address g i = a)) as [->|Hi].
+    + rewrite Hnew. intros [= <- <-]. lia.
+    + rewrite Hold; [|left; by apply log_address_bound|done]. intros ?%Hstale. lia.
+  - rewrite app_length. simpl. lia.
+Qed.
+
+Lemma data_not_log g p n : 0 < log_blocks g → data_address g p ≠ log_address g n.
+Proof. intros Hpos. pose proof (log_address_bound g n Hpos). unfold data_address. lia. Qed.
+
+Lemma blank_record n r : unpack log_codec blank_block = Some (n, r) → n = 0.
+Proof. apply blank_number. Qed.
+
+(** All but the block of the next record is as it was, and there is none. *)
+Lemma represents_blanked y f f' d :
+  represents y f d → has_room y = true →
+  (∀ a, needed y a → a ≠ log_address (shape y) (next_record y) → f' a = f a) →
+  f' (log_address (shape y) (next_record y)) = blank_block → represents y f' d.
+Proof.
+  intros [(m0&rs&Hdur&Hnext&Hcur&Hplaced&Hconf) [Hwf Hag]] Hroom%bool_decide_eq_true_1 Hold Hblank.
+  pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
+  pose proof (log_numbered _ _ _ _ _ _ _ Hdur) as Hnum.
+  split; [|split; [done|]].
+  - exists m0, rs. split_and!; try done.
+    + rewrite Hnext in *. apply (durable_next _ f); [|lia|intros a ? ?; apply Hold; [by left|done]|done].
+      rewrite Hblank. intros n r ->%blank_record. lia.
+    + eapply confirmed_frame; [|done]. intros p Hp. apply Hold; [right; right; by exists p|].
+      by apply data_not_log.
+  - eapply agrees_frame; [|done]. intros a (x&p&Hx&Hp&->).
+    apply Hold; [right; left; by exists x, p|]. by apply data_not_log.
+Qed.
+
+(** A record with all of its data. *)
+Lemma represents_logged y f f' d d' r fr dg :
+  represents y f d → has_room y = true →
+  well_formed (apply r (current y)) fr → agrees (shape y) f' (apply r (current y)) d' →
+  placed (logged y r fr) → proper_places (shape y) (places_of r) → (∀ p, p ∈ places_of r → fr !! p = None) →
+  digest (blocks_at (shape y) f' (places_of r)) = dg →
+  unpack log_codec (f' (log_address (shape y) (next_record y))) = Some (next_record y, (r, dg)) →
+  (∀ a, needed y a → a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]&Hnext&Hcur&_) _]
-    Hwf Hag Hplaced Hb Hroom Hnew Hold.
-  apply bool_decide_eq_true_1 in Hroom. apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
-  pose proof (log_address_bound (shape y) (next_record y) Hpos) as Hbound.
-  split; [|split; [done|]].
-  - exists m0, (rs ++ [r]). split; [|split].
-    + split; simpl.
-      * rewrite Hold; [done|unfold superblock; lia].
-      * exists len. split; [done|]. rewrite Hold by (pose proof (header_address_bound (slot y)); lia). split;
-        [done|].
-        rewrite <-Hbody. f_equal. apply list_fmap_ext.
-          intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
-        apply Hold. unfold body_address. lia.
-      * intros h. rewrite Hold by (pose proof (header_address_bound (negb (slot y))); lia). apply Hother.
-      * intros i r'. rewrite lookup_app_Some. intros [Hi|[Hi Hr']].
-        -- assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog|].
-           apply log_address_distinct. lia.
-        -- apply list_lookup_singleton_Some in Hr' as [? ->].
-           replace (first_record y + i) with (next_record y) by lia.
-           by rewrite Hnew.
-      * intros i n r'. rewrite app_length. simpl.
-        destruct (decide (log_address (shape y) i = log_address (shape y) (next_record y))) as [->|Hi].
-        -- rewrite Hnew, Hb. intros [= <- <-]. lia.
-        -- rewrite Hold by done. intros ?%Hstale. lia.
-      * rewrite app_length. simpl. lia.
-      * done.
-      * done.
-    + simpl. rewrite app_length. simpl. lia.
-    + split; [|done]. simpl. unfold replayed. rewrite foldl_app. simpl. by rewrite Hcur.
-  - eapply agrees_frame; [|done]. intros a (x&p&_&_&->). apply Hold. simpl. unfold data_address. lia.
+  intros [(m0&rs&Hdur&Hnext&Hcur&_) _] Hroom%bool_decide_eq_true_1 Hwf Hag Hplaced Hproper Hkept Hthere Hnew
+    Hold.
+  split; [|by split]. exists m0, (rs ++ [(r, dg)]). split_and!.
+  - simpl. rewrite Hnext in *. apply (durable_logged _ f); try done; [lia|].
+    intros a Ha. apply Hold. by left.
+  - simpl. rewrite app_length. simpl. lia.
+  - simpl. unfold replayed. rewrite foldl_app. simpl. by rewrite Hcur.
+  - done.
+  - split; simpl; try done; [by unfold newest_of; rewrite last_snoc|].
+    unfold digest_of. by rewrite last_snoc.
 Qed.
 
-Lemma crash_safe_record {A} P (Q : A → medium block → Prop) y r fr b k f d d' :
-  represents y f d → well_formed (apply r (current y)) fr → agrees (shape y) f (apply r (current y)) d' →
-  placed (logged y r fr) → pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
-  (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) d' f → P f) →
-  (∀ f', represents (logged y r fr) f' d' → crash_safe P Q k (Medium f' [])) →
-  crash_safe P Q (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k)) (Medium f []).
-Proof.
-  intros Hy Hwf Hag Hplaced Hb Hroom HP HP' Hk. apply crash_safe_commit.
-  { destruct Hy as [(m0&rs&Hdur&_) _]. apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound.
-    by eapply log_positive. }
-  - intros f' Hold [Hsame|Hnew].
-    + apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
-      by destruct (decide (a = log_address (shape y) (next_record y))) as [->|]; [|apply Hold].
-    + apply HP'. eexists. split; [|by eapply represents_logged]. done.
-  - intros f' Hnew Hold. apply Hk. by eapply represents_logged.
-Qed.
-
-Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r places data fr refused k f d d' :
+Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r data fr refused k f d d' :
+  let places := places_of r in
   represents y f d → take_free places (free y) = Some fr → length places = length data →
   (∀ x p, middle (apply r (current y)) !! x = Some p → middle (current y) !! x = Some p ∨ p ∈ places) →
   (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) d' f → P f) →
   (∀ f', (∀ p b, (p, b) ∈ zip places data → f' (data_address (shape y) p) = b) →
-     (∀ a, needed y a → f' a = f a) →
+     (∀ a, used_address (shape y) (current y) a → f' a = f a) →
      well_formed (apply r (current y)) fr ∧ agrees (shape y) f' (apply r (current y)) d') →
   crash_safe P Q refused (Medium f []) →
   (∀ f', represents (logged y r fr) f' d' → crash_safe P Q k (Medium f' [])) →
-  crash_safe P Q (append y r places data refused k) (Medium f []).
+  crash_safe P Q (append y r data refused k) (Medium f []).
 Proof.
-  intros Hy Hfree Hlen Hmoved HP HP' Happly Hrefused Hk. unfold append.
+  intros places Hy Hfree Hlen Hmoved HP HP' Happly Hrefused Hk. unfold append.
+  split; [by apply (safe_represents _ y f d)|]. intros Hcompared.
+  destruct (pack _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
+  apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
+  assert (0 < log_blocks (shape y) ∧ ¬ tears (log_address (shape y) (next_record y))) as [Hpos Hwhole].
+  { destruct Hy as [(m0&rs&Hdur&_) _]. pose proof (log_positive _ _ _ _ _ _ _ Hdur). split; [done|].
+    by apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. }
+  pose proof (take_free_some _ _ _ Hfree) as (Hdup&Hin&Hless).
+  pose proof Hy as [(_&_&_&_&_&[Hmid Hbelow]&_) _].
   assert (placed (logged y r fr)) as Hplaced.
-  { destruct Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. apply take_free_some in Hfree as (_&Hin&Hless).
-    split; simpl.
+  { split; simpl.
     - intros x p [Hp|Hp]%Hmoved; [by eapply Hmid|]. by apply Hbelow, Hin.
     - intros p Hp. apply Hbelow. destruct (free y !! p) eqn:Hnone; [by eexists|].
       rewrite (Hless p Hnone) in Hp. by destruct Hp. }
-  destruct (pack _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
-  assert (crash_safe P Q (write_all (zip (data_address (shape y) <$> places) data) (FlushBlocks
-    (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k)))) (Medium f [])) as Hwrite.
-  { set (g := shape y) in *. apply take_free_some in Hfree as (Hdup&Hin&_).
-    assert ((zip (data_address g <$> places) data).*1 = data_address g <$> places) as Haddresses.
-    { apply fst_zip. rewrite fmap_length. lia. }
-    apply crash_safe_write_flush with (S := λ a, ¬ needed y a).
-    - intros f' Hf'. apply HP. exists y. split; [done|]. eapply represents_frame; [|done].
-      intros a Ha. apply Hf'. tauto.
-    - intros a. rewrite Haddresses. intros (p&->&Hp)%elem_of_list_fmap. eapply free_not_needed; [done|].
-      by apply Hin.
-    - rewrite Haddresses. apply NoDup_fmap_2; [|done]. intros p p'. apply data_address_inj.
-    - intros f' Hnew Hold. assert (∀ a, needed y a → f' a = f a) as Hneeded.
-      { intros a Ha. apply Hold. rewrite Haddresses. intros (p&->&Hp)%elem_of_list_fmap.
-        eapply free_not_needed; [done| |done]. by apply Hin. }
-      destruct (Happly f') as [Hwf Hag]; [|done|].
-      { intros p b' (i&Hi)%elem_of_list_lookup. apply Hnew, elem_of_list_lookup. exists i.
-        apply lookup_zip_with_Some in Hi as (p'&b''&[= <- <-]&Hp&Hb').
-        apply lookup_zip_with_Some. exists (data_address g p), b'. by rewrite list_lookup_fmap, Hp. }
-      apply (crash_safe_record P Q y r fr b k f' d d'); try done. by eapply represents_frame. }
-  destruct places as [|p places]; [|done]. destruct data; [|done].
-  destruct (Happly f) as [Hwf Hag]; [by intros ?? ?%elem_of_nil|done|].
-    by apply (crash_safe_record P Q y r fr b k f d d').
+  assert (proper_places (shape y) places) as Hproper by (split; [done|]; intros p Hp; by apply Hbelow, Hin).
+  set (g := shape y) in *. set (la := log_address g (next_record y)) in *.
+  set (ws := zip (data_address g <$> places) data).
+  assert (ws.*1 = data_address g <$> places) as Haddresses by (apply fst_zip; rewrite fmap_length; lia).
+  assert (∀ a, a ∈ ws.*1 → ¬ needed y a ∧ a ≠ la) as Hunneeded.
+  { intros a. rewrite Haddresses. intros (p&->&Hp)%elem_of_list_fmap. split; [|by apply data_not_log].
+    eapply free_not_needed; [done|]. by apply Hin. }
+  assert (∀ f', (∀ a, a ∉ ws.*1 → f' a = f a) → represents y f' d) as Hbefore.
+  { intros f' Hf'. eapply represents_frame; [|done]. intros a Ha. apply Hf'. by intros [? _]%Hunneeded. }
+  assert (∀ f', (∀ a, a ∉ ws.*1 → a ≠ la → f' a = f a) → f' la = b → blocks_at g f' places = data →
+    represents (logged y r fr) f' d') as Hafter.
+  { intros f' Hold Hnew Hdata.
+    assert (∀ a, needed y a → a ≠ la → f' a = f a) as Hneeded.
+    { intros a Ha. apply Hold. by intros [? _]%Hunneeded. }
+    destruct (Happly f') as [Hwf Hag].
+    - intros p b' (i&(p'&b''&[= <- <-]&Hp&Hb')%lookup_zip_with_Some)%elem_of_list_lookup.
+      rewrite <-Hdata in Hb'. unfold blocks_at in Hb'. rewrite !list_lookup_fmap, Hp in Hb'. by simplify_eq/=.
+    - intros a Ha. apply Hneeded; [by right; left|]. destruct Ha as (x&p&_&_&->). by apply data_not_log.
+    - apply (represents_logged y f f' d d' r fr (digest data)); try done;
+        [intros p Hp; by apply Hin|fold g places; by rewrite Hdata|]. fold g la. by rewrite Hnew. }
+  apply crash_safe_write_all with (S := λ a, a ∈ ws.*1); [|done|by intros ? ?%elem_of_nil|].
+  { intros f' Hf'. by apply HP, recoverable_represents, Hbefore. }
+  rewrite app_nil_r. simpl. split; [|split].
+  - eapply safe_within with (S := λ a, a ∈ ws.*1).
+    + intros f' Hf'. by apply HP, recoverable_represents, Hbefore.
+    + intros a. by rewrite fmap_reverse, elem_of_reverse.
+  - intros f' Hf'. assert (∀ a, a ∉ ws.*1 → a ≠ la → f' a = f a) as Hold.
+    { intros a Ha Hla. destruct (Hf' a) as [[|Hw]|[_ Hw]]; [done|..]; simpl in Hw;
+        apply elem_of_cons in Hw as [Heq|Hw]; try (by simplify_eq); destruct Ha.
+      - rewrite elem_of_reverse in Hw. apply elem_of_list_fmap. exists (a, f' a). done.
+      - by rewrite fmap_reverse, elem_of_reverse in Hw. }
+    assert (f' la = f la ∨ f' la = b) as Hla.
+    { destruct (Hf' la) as [[|Hw]|[? _]]; [by left|right|done]. simpl in Hw.
+      apply elem_of_cons in Hw as [[= ->]|Hw]; [done|]. rewrite elem_of_reverse in Hw.
+      destruct (Hunneeded la) as [_ ?]; [|done]. apply elem_of_list_fmap. by exists (la, f' la). }
+    destruct Hla as [Hla|Hla].
+    { apply HP, recoverable_represents, Hbefore. intros a Ha. destruct (decide (a = la)) as [->|]; [done|].
+      by apply Hold. }
+    set (bs := blocks_at g f' places).
+    assert (digest bs = digest data ∧ compared bs = true ∨
+      (compared bs = true → digest bs ≠ digest data)) as [[Hsame Hbs]|Hother].
+    { destruct (compared bs); [|by right]. destruct (decide (digest bs = digest data)); [by left|by right]. }
+    + apply HP', (recoverable_represents (logged y r fr)), Hafter; try done. by apply digest_injective.
+    + apply HP. exists y. split; [done|]. right. split.
+      * apply (represents_blanked y f); try done.
+        -- intros a Ha Hne. unfold blanked. rewrite decide_False by done. apply Hold; [|done].
+           by intros [? _]%Hunneeded.
+        -- unfold blanked. by rewrite decide_True.
+      * destruct Hy as [(m0&rs&Hdur&Hnext&Hcur&_&Hconf) _]. exists m0, rs, (r, digest data).
+        apply bool_decide_eq_true_1 in Hroom. split_and!; try done; [|by apply (newest_known _ _ _ Hconf)].
+        fold g in Hdur. apply (durable_logged _ f); try done.
+        -- rewrite <-Hnext. fold g la. by rewrite Hla.
+        -- unfold g in *. lia.
+        -- intros a Ha. rewrite <-Hnext. fold g la. intros Hne. apply Hold; [|done].
+           intros [Hno _]%Hunneeded. apply Hno. by left.
+  - apply Hk, Hafter; unfold read_block; simpl.
+    + intros a Ha Hne. rewrite decide_False by done. apply overlay_out.
+      by rewrite fmap_reverse, elem_of_reverse.
+    + by rewrite decide_True.
+    + unfold blocks_at. apply list_eq. intros i. rewrite !list_lookup_fmap.
+      destruct (places !! i) as [p|] eqn:Hp; simpl.
+      * destruct (lookup_lt_is_Some_2 data i) as [b' Hb'].
+        { rewrite <-Hlen. by eapply lookup_lt_Some. }
+        rewrite Hb'. f_equal. rewrite decide_False by (intros Heq; by apply (data_not_log g p) in Heq).
+        apply overlay_in.
+        { fold places ws. rewrite fmap_reverse, reverse_Permutation, Haddresses. apply NoDup_fmap_2; [|done].
+          intros p1 p2. apply data_address_inj. }
+        apply elem_of_reverse, elem_of_list_lookup. exists i. apply lookup_zip_with_Some.
+        exists (data_address g p), b'. fold places. by rewrite list_lookup_fmap, Hp.
+      * symmetry. apply lookup_ge_None. apply lookup_ge_None in Hp. lia.
 Qed.
 
 End Append.

@@ -12,7 +12,9 @@ Local Notation runs_within := (runs_within size).
 (** The blocks that a disk takes of its device. *)
 Definition device_blocks g : nat := 3 + log_blocks g + 2 * slot_blocks g + data_blocks g.
 
-Definition recovery_ios g : nat := 3 + slot_blocks g + log_blocks g.
+(** Recovery reads the data of the newest record, which are at most all, assumes something, and may drop the
+record. *)
+Definition recovery_ios g : nat := 6 + slot_blocks g + log_blocks g + data_blocks g.
 Definition request_ios g q : nat :=
   match q with
   | DoRead _ _ count => count
@@ -45,21 +47,20 @@ Context (y0 : memory).
 Hypothesis (Hsize : device_blocks (shape y0) ≤ size).
 Hypothesis (Hbelow : ∀ p, is_Some (free y0 !! p) → p < data_blocks (shape y0)).
 
-Lemma within_append {A} n y r places data (refused k : program block A) fr m :
-  shape y = shape y0 → free y = free y0 → take_free places (free y) = Some fr →
+Lemma within_append {A} n y r data (refused k : program block A) fr m :
+  shape y = shape y0 → free y = free y0 → take_free (places_of r) (free y) = Some fr →
   (∀ m, runs_within n refused m) → (∀ m, runs_within n k m) →
-  runs_within (length data + 3 + n) (append y r places data refused k) m.
+  runs_within (length data + 3 + n) (append y r data refused k) m.
 Proof.
   intros Hshape Hfree Hplaces Hrefused Hk. unfold append. unfold device_blocks in Hsize.
+  replace (length data + 3 + n) with (S (length data + 2 + n)) by lia. intros _.
   destruct (pack _); [|eapply (runs_within_more _ n); [lia|done]].
   destruct (has_room y) eqn:Hroom; [|eapply (runs_within_more _ n); [lia|done]].
   apply bool_decide_eq_true_1 in Hroom. rewrite Hshape in *.
   assert (log_address (shape y0) (next_record y) < size) as Hlog.
   { pose proof (log_address_bound (shape y0) (next_record y)). lia. }
   rewrite Hfree in Hplaces. apply take_free_some in Hplaces as (_&Hin&_).
-  destruct places as [|p places].
-  { apply (runs_within_more _ (2 + n)); [lia|by simpl]. }
-  apply runs_within_more with (length (zip (data_address (shape y0) <$> p :: places) data) + (3 + n)).
+  apply runs_within_more with (length (zip (data_address (shape y0) <$> places_of r) data) + (2 + n)).
   { rewrite zip_with_length. lia. }
   apply within_write_all.
   - intros a Ha. apply elem_of_list_fmap in Ha as ([a' b']&->&Hab%elem_of_zip_l).
@@ -92,9 +93,10 @@ Lemma within_update y places q m :
   runs_within (length (data_of q) + 3) (update y places q) m.
 Proof.
   intros Hshape Hfree. unfold update. destruct (one_too_many y q); [done|].
-  destruct (record_of q places) as [r|]; [|done].
+  destruct (record_of q places) as [r|] eqn:Hr; [|done].
   destruct (take_free places (free y)) as [fr|] eqn:Hplaces; [|done].
   destruct (decide _) as [Hlen|]; [|done].
+  rewrite <-(record_data q places r) in Hplaces by done.
   rewrite <-(Nat.add_0_r (length (data_of q) + 3)). by eapply within_append.
 Qed.
 
@@ -112,9 +114,19 @@ Proof.
   apply within_room. clear m. intros y m Hshape Hfree. cbv beta zeta.
   destruct (take_free _ (free y)) as [fr|] eqn:Hplaces; [|done]. destruct (decide _) as [Hlen|]; [|done].
   destruct (forallb _ _); [|done]. rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
-  rewrite <-(fmap_length snd (blocks_of ws)) at 1. by eapply within_append.
+  rewrite <-(fmap_length snd (blocks_of ws)) at 1. eapply within_append; try done.
+  replace (places_of _) with (take (length (blocks_of ws)) places); [done|]. simpl.
+  symmetry. apply snd_zip. rewrite fmap_length. lia.
 Qed.
 End Changes.
+
+Lemma within_read_these {A} n addresses f (k : list block → program block A) :
+  (∀ a, a ∈ addresses → a < size) → runs_within n (k (f <$> addresses)) (Medium f []) →
+  runs_within (length addresses + n) (read_all addresses k) (Medium f []).
+Proof.
+  revert k. induction addresses as [|a addresses IH]; intros k Ha Hk; simpl; [done|].
+  split; [apply Ha; by left|]. apply (IH (λ bs, k (_ :: bs))); [|done]. intros a' Ha'. apply Ha. by right.
+Qed.
 
 Lemma within_read_all {A} n addresses (k : list block → program block A) m :
   (∀ a, a ∈ addresses → a < size) → (∀ bs, runs_within n (k bs) m) →
@@ -124,34 +136,84 @@ Proof.
   split; [apply Ha; by left|]. apply (IH (λ bs, k (_ :: bs))); [|done]. intros a' Ha'. apply Ha. by right.
 Qed.
 
-Lemma within_replay {A} n g fuel number maps (k : nat → ProvedDisk.maps → program block A) m :
-  0 < log_blocks g → device_blocks g ≤ size → (∀ next found, runs_within n (k next found) m) →
-  runs_within (fuel + n) (replay g fuel number maps k) m.
+(** The read that checkpoints and log can be trusted with: what it finds is what was put there. *)
+Lemma within_replay {A} n g f s ser fst (m0 : maps) rs (k : found → found → nat * nat → program block A) :
+  durable g f s ser fst m0 rs → device_blocks g ≤ size →
+  runs_within n (k (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs)) (Medium f []) →
+  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
+  runs_within (fuel + n)
+    (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k)
+    (Medium f []).
 Proof.
-  intros Hpos Hsize Hk. unfold device_blocks in Hsize. revert number maps.
-  induction fuel as [|fuel IH]; intros number maps; simpl; [done|].
-  split; [pose proof (log_address_bound g number Hpos); lia|].
-  destruct (unpack _ _) as [[n' r]|]; [|eapply (runs_within_more _ n); [lia|done]].
-  destruct (decide _); [done|]. eapply (runs_within_more _ n); [lia|done].
+  intros Hdur Hsize Hk. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos. unfold device_blocks in Hsize.
+  assert (∀ n, log_address g n < size) as Hlow.
+  { intros a. pose proof (log_address_bound g a Hpos). lia. }
+  induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
+  - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [apply Hlow|].
+    unfold read_block. simpl.
+    destruct (unpack _ _) as [[n' [r dg]]|] eqn:Hn; [|eapply (runs_within_more _ n); [lia|done]].
+    rewrite decide_False; [eapply (runs_within_more _ n); [lia|done]|].
+    apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
+  - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
+    destruct fuel as [|fuel]; [lia|]. simpl. split; [apply Hlow|]. unfold read_block. simpl.
+    rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
+    destruct r as [r dg]. rewrite decide_True by done. specialize (IH (old ++ [(r, dg)]) fuel).
+    rewrite found_snoc, before_snoc, digest_snoc in IH. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
+    rewrite app_length. simpl. lia.
 Qed.
 
-(** The read that checkpoints and log can be trusted with: what it finds is what was put there. *)
-Lemma within_recover {A} n y f d (k : option memory → program block A) :
-  represents y f d → device_blocks (shape y) ≤ size → (∀ r, runs_within n (k r) (Medium f [])) →
-  runs_within (recovery_ios (shape y) + n) (recover k) (Medium f []).
+(** Places of the device are at most all. *)
+Lemma proper_places_length g places : proper_places g places → length places ≤ data_blocks g.
 Proof.
-  intros [(m0&rs&Hdur&_) _] Hsize Hk.
-  pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ Hpos _]. unfold device_blocks in Hsize.
-  unfold recovery_ios. rewrite <-!Nat.add_assoc. simpl. unfold read_block at 1. simpl.
-  split; [unfold superblock; lia|]. rewrite Hsuper. split; [lia|]. split; [lia|].
-  unfold read_block. simpl. rewrite (newest_found _ _ _ _ _ _ _ _ Hdur Hheader).
-  apply runs_within_more with (length (body_address (shape y) (slot y) <$> seq 0 len) + (log_blocks (shape
-    y) + n)).
-  { rewrite fmap_length, seq_length. lia. }
+  intros [Hdup Hbelow]. rewrite <-(seq_length (data_blocks g) 0).
+  apply submseteq_length, NoDup_submseteq; [done|].
+  intros p Hp%Hbelow. apply elem_of_seq. lia.
+Qed.
+
+Lemma within_confirm {A} n g f before now dg (k : found → program block A) :
+  proper_places g (found_newest now) → device_blocks g ≤ size → 0 < log_blocks g →
+  (∀ z m, runs_within n (k z) m) →
+  runs_within (3 + data_blocks g + n) (confirm g before now dg k) (Medium f []).
+Proof.
+  intros Hproper Hsize Hpos Hk. pose proof (proper_places_length g _ Hproper) as Hlen.
+  unfold device_blocks in Hsize. unfold confirm.
+  apply runs_within_more with (length (data_address g <$> found_newest now) + (3 + n)).
+  { rewrite fmap_length. lia. }
   apply within_read_all.
-  - intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. unfold body_address. destruct (slot y); lia.
-  - intros bs. destruct (unpack_many _ bs); [|eapply (runs_within_more _ n); [lia|done]].
-    by apply within_replay.
+  - intros a (p&->&Hp%Hproper)%elem_of_list_fmap. unfold data_address. lia.
+  - intros bs. simpl. intros _. destruct (decide _); [eapply (runs_within_more _ n); [lia|done]|]. simpl.
+    split; [|done]. pose proof (log_address_bound g (found_next before) Hpos). lia.
+Qed.
+
+Lemma within_recover {A} n g d f (k : option memory → program block A) :
+  recoverable g d f → device_blocks g ≤ size → (∀ r m, runs_within n (k r) m) →
+  runs_within (recovery_ios g + n) (recover k) (Medium f []).
+Proof.
+  intros Hrec Hsize Hk.
+  assert (∃ s ser fst (m0 : maps) rs, durable g f s ser fst m0 rs ∧ proper_places g (newest_of rs)) as
+    (s&ser&fst&m0&rs&Hdur&Hproper).
+  { destruct Hrec as (y&<-&[[(m0&rs&Hdur&_&_&_&[Hnewest Hproper _ _]) _]|[_ (m0&rs&r&Hdur&_&_&_&Hproper&_)]]).
+    - rewrite Hnewest in Hproper. by do 5 eexists.
+    - do 5 eexists. split; [exact Hdur|]. unfold newest_of. by rewrite last_snoc. }
+  pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ Hpos _ _].
+  pose proof Hsize as Hblocks. unfold device_blocks in Hblocks.
+  unfold recovery_ios.
+  replace (6 + slot_blocks g + log_blocks g + data_blocks g + n)
+    with (S (S (S (slot_blocks g + (log_blocks g + (3 + data_blocks g + n)))))) by lia.
+  simpl. unfold read_block at 1. simpl.
+  split; [unfold superblock; lia|]. rewrite Hsuper. split; [lia|]. split; [lia|].
+  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ _ Hdur Hheader).
+  apply runs_within_more with
+    (length (body_address g s <$> seq 0 len) + (log_blocks g + (3 + data_blocks g + n))).
+  { rewrite fmap_length, seq_length. lia. }
+  apply within_read_these.
+  - intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. unfold body_address. destruct s; lia.
+  - rewrite Hbody. pose proof (within_replay (3 + data_blocks g + n) g f s ser fst m0 rs (λ before now dg,
+      confirm g before now dg (λ z, let 'Found n m ps := z in
+        k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur Hsize) as Hreplay.
+    destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1.
+    apply Hreplay with (rest := rs); [|done|simpl; lia].
+    apply within_confirm; try done. by intros [? ? ?].
 Qed.
 
 (** ** Every request *)
@@ -160,12 +222,13 @@ Lemma within_perform y f d places q :
   represents y f d → device_blocks (shape y) ≤ size →
   runs_within (request_ios (shape y) q) (perform y places q) (Medium f []).
 Proof.
-  intros Hy Hsize. pose proof Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. unfold perform.
+  intros Hy Hsize. pose proof Hy as [(m0&rs&_&_&_&[Hmid Hbelow]&_) _]. unfold perform.
   destruct (faults_of y q); [|by destruct (request_ios _ _)].
   destruct q as [lba data|lba count|n|n|n| | |from lba count];
     try (apply within_room; [done..|]; intros; by apply (within_update y)).
   - done.
-  - cbn [request_ios]. rewrite <-(Nat.add_0_r (recovery_ios (shape y))). eapply within_recover; [done..|].
+  - cbn [request_ios]. rewrite <-(Nat.add_0_r (recovery_ios (shape y))).
+    eapply within_recover; [by apply recoverable_represents|done|].
     done.
   - cbn [request_ios]. rewrite <-(Nat.add_0_r count) at 1.
     rewrite <-(seq_length count lba) at 1.
@@ -178,6 +241,6 @@ Lemma within_write_group y f d places ws :
   represents y f d → device_blocks (shape y) ≤ size →
   runs_within (group_ios (shape y) ws) (write_group y places ws) (Medium f []).
 Proof.
-  intros [(m0&rs&_&_&_&_&Hbelow) _] Hsize. by apply within_group.
+  intros [(m0&rs&_&_&_&[_ Hbelow]&_) _] Hsize. by apply within_group.
 Qed.
 End Bounds.

@@ -10,16 +10,19 @@ Class remains `{blocks} := torn_block : block.
 Section Scripts.
 Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
 
-(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block, and tears those
-that tear; else it loses none. *)
+(** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that
+tear, or tears those that tear and keeps the others. *)
+Inductive loss := KeepAll | LoseAll | TearOnly.
+
+(** What happens to a machine that is idle. *)
 Inductive event_in_life :=
   | Ask (q : request) (places : list nat)
   | AskGroup (ws : list (nat * list block)) (places : list nat)
   | Keep (u : upkeep)
-  | CutIn (q : request) (places : list nat) (ios : nat) (lose : bool)    (* after so many block I/Os *)
-  | CutInGroup (ws : list (nat * list block)) (places : list nat) (ios : nat) (lose : bool)
-  | CutUpkeep (u : upkeep) (ios : nat) (lose : bool)
-  | CutRecovery (ios : nat).
+  | CutIn (q : request) (places : list nat) (ios : nat) (l : loss)    (* after so many block I/Os *)
+  | CutInGroup (ws : list (nat * list block)) (places : list nat) (ios : nat) (l : loss)
+  | CutUpkeep (u : upkeep) (ios : nat) (l : loss)
+  | CutRecovery (ios : nat) (l : loss).
 
 Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : medium block * program block A :=
   match ios with
@@ -27,33 +30,45 @@ Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : mediu
   | S ios => match io p m with Some (p, m) => partly ios p m | None => (m, p) end
   end.
 
-Definition left_by (lose : bool) (m : medium block) : medium block :=
-  Medium (if lose then λ a, if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else stable m a
-    else read_block m) [].
+Definition left_by (l : loss) (m : medium block) : medium block :=
+  let with_torn (f : contents block) (a : nat) :=
+    if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else f a in
+  Medium (match l with
+          | KeepAll => read_block m | LoseAll => with_torn (stable m) | TearOnly => with_torn (read_block m)
+          end) [].
+
+(** The whole program; nothing, if what it assumes is not true. *)
+Fixpoint ended {A} (p : program block A) (m : medium block) : option (A * medium block) :=
+  match p with
+  | Done x => Some (x, m)
+  | ReadBlock a k => ended (k (read_block m a)) m
+  | WriteBlock a b k => ended k (write_block m a b)
+  | FlushBlocks k => ended k (flush_blocks m)
+  | Assume φ k => if φ then ended k m else None
+  end.
 
 (** The machine after it is switched on, and what recovery answers. *)
 Definition switched_on (m : medium block) : option (memory * medium block) :=
-  match execute (recover Done) m with (Some y, m) => Some (y, m) | _ => None end.
+  match ended (recover Done) m with Some (Some y, m) => Some (y, m) | _ => None end.
 
 Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
     option (list (event block) * (memory * medium block)) :=
   match e with
-  | Ask q places => let '(o, m') :=
-      execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
-  | AskGroup ws places => let '(o, m') :=
-      execute (write_group y places ws) m in Some (if o.2 then writes_shown ws Ok else [], (o.1, m'))
-  | Keep u => let '(y', m') := execute (maintain y u) m in Some ([], (y', m'))
-  | CutIn q places ios lose =>
-      x ← switched_on (left_by lose (partly ios (perform y places q) m).1);
+  | Ask q places => '(o, m) ← ended (perform y places q) m; Some ([event_of q o.1.2 o.2], (o.1.1, m))
+  | AskGroup ws places => '(y, all, m) ← ended (write_group y places ws) m;
+      Some (if all : bool then writes_shown ws Ok else [], (y, m))
+  | Keep u => x ← ended (maintain y u) m; Some ([], x)
+  | CutIn q places ios l =>
+      x ← switched_on (left_by l (partly ios (perform y places q) m).1);
       Some ([event_of q CutShort []; Crash Ok], x)
-  | CutInGroup ws places ios lose =>
-      x ← switched_on (left_by lose (partly ios (write_group y places ws) m).1);
+  | CutInGroup ws places ios l =>
+      x ← switched_on (left_by l (partly ios (write_group y places ws) m).1);
       Some (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok], x)
-  | CutUpkeep u ios lose =>
-      x ← switched_on (left_by lose (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
-  | CutRecovery ios =>
-      x ← switched_on (left_by true (partly ios (recover Done : program block (option memory))
-        (left_by true m)).1);
+  | CutUpkeep u ios l =>
+      x ← switched_on (left_by l (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
+  | CutRecovery ios l =>
+      x ← switched_on (left_by l (partly ios (recover Done : program block (option memory))
+        (left_by LoseAll m)).1);
       Some ([Crash CutShort; Crash CutShort; Crash Ok], x)
   end.
 
@@ -78,12 +93,12 @@ Lemma shows_quiet (x x' : inside proved_disk) tr x'' :
 Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
 
 (** A program runs to its end, or partly, without showing anything. *)
-Lemma shows_execute {A} (into : program block A → control) (p : program block A) m :
+Lemma shows_ended {A} (into : program block A → control) (p : program block A) m x m' :
   (∀ p m p' m', io p m = Some (p', m') → move (into p, m) [] (into p', m')) →
-  shows proved_disk (into p, m) [] (into (Done (execute p m).1), (execute p m).2).
+  ended p m = Some (x, m') → shows proved_disk (into p, m) [] (into (Done x), m').
 Proof.
-  intros Hio. revert m. induction p as [x|a k IH|a b k IH|k IH]; intros m; simpl; [constructor|..];
-    (eapply shows_quiet; [by apply Hio|apply IH]).
+  intros Hio. revert m. induction p as [x1|a k IH|a b k IH|k IH|[] k IH]; intros m; simpl;
+    [intros [= -> ->]; constructor|..|done]; intros Hp; (eapply shows_quiet; [by apply Hio|by apply IH]).
 Qed.
 
 Lemma shows_partly {A} (into : program block A → control) ios (p : program block A) m :
@@ -94,42 +109,44 @@ Proof.
   destruct (io p m) as [[p' m']|] eqn:Hp; [|constructor]. eapply shows_quiet; [by apply Hio|apply IH].
 Qed.
 
-Lemma survives_left lose m : may_leave m (stable (left_by lose m)).
+Lemma survives_left l m : may_leave m (stable (left_by l m)).
 Proof.
-  intros a. destruct lose; simpl; [destruct (decide _); [by right|by left; left]|]. left. apply read_may_hold.
+  intros a. destruct l; simpl; [left; apply read_may_hold|..]; (destruct (decide _); [by right|]).
+  - by left; left.
+  - left. apply read_may_hold.
 Qed.
 
-Lemma cut c m lose : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by lose m).
-Proof. intros Hc. pose proof (survives_left lose m). by destruct lose; apply PowerCut. Qed.
+Lemma cut c m l : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by l m).
+Proof. intros Hc. pose proof (survives_left l m). by destruct l; apply PowerCut. Qed.
 
 Lemma shows_switched_on m y m' : switched_on m = Some (y, m') →
   shows proved_disk (Off, m) [Crash Ok] (Idle y, m').
 Proof.
-  unfold switched_on. destruct (execute _ _) as [[y1|] m1] eqn:Hex; [|done]. intros [= -> ->].
+  unfold switched_on. destruct (ended _ _) as [[[y1|] m1]|] eqn:Hex; try done. intros [= -> ->].
   eapply shows_quiet; [constructor|]. change [Crash Ok] with ([] ++ [@Crash block Ok]). eapply shows_app.
-  - apply (shows_execute Recovery). by constructor.
-  - rewrite Hex. apply shows_one. constructor.
+  - eapply (shows_ended Recovery); [by constructor|exact Hex].
+  - apply shows_one. constructor.
 Qed.
 
 Lemma live_once_shows e y m tr y' m' :
   live_once e y m = Some (tr, (y', m')) → shows proved_disk (Idle y, m) tr (Idle y', m').
 Proof.
-  destruct e as [q places|ws places|u|q places ios lose|ws places ios lose|u ios lose|ios]; simpl.
-  - destruct (execute _ _) as [[[y1 r] data] m1] eqn:Hex. intros [= <- <- <-].
+  destruct e as [q places|ws places|u|q places ios l|ws places ios l|u ios l|ios l]; simpl.
+  - intros ([[[y1 r] data] m1]&Hex&[= <- <- <-])%bind_Some.
     eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]).
       eapply shows_app.
-    + apply (shows_execute (Busy q)). by constructor.
-    + rewrite Hex. apply shows_one. constructor.
-  - destruct (execute _ _) as [[y1 all] m1] eqn:Hex. intros [= <- <- <-].
+    + eapply (shows_ended (Busy q)); [by constructor|exact Hex].
+    + apply shows_one. constructor.
+  - intros ([[y1 all] m1]&Hex&[= <- <- <-])%bind_Some.
     eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
     match goal with |- shows _ _ ?es _ => change es with ([] ++ es) end. eapply shows_app.
-    + apply (shows_execute (Group ws)). by constructor.
-    + rewrite Hex. apply shows_one. destruct all; constructor.
-  - destruct (execute _ _) as [y1 m1] eqn:Hex. intros [= <- <- <-].
+    + eapply (shows_ended (Group ws)); [by constructor|exact Hex].
+    + apply shows_one. destruct all; constructor.
+  - intros ([y1 m1]&Hex&[= <- <- <-])%bind_Some.
     eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)).
       eapply shows_app.
-    + apply (shows_execute Upkeep). by constructor.
-    + rewrite Hex. apply shows_one. constructor.
+    + eapply (shows_ended Upkeep); [by constructor|exact Hex].
+    + apply shows_one. constructor.
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Call _ _ q places)|].
     change [event_of q CutShort []; Crash Ok] with ([] ++ [event_of q CutShort []] ++ [Crash Ok]).
       eapply shows_app.
@@ -149,7 +166,7 @@ Proof.
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
     change [Crash CutShort; Crash CutShort; Crash Ok]
       with ([@Crash block CutShort] ++ [] ++ [Crash CutShort] ++ [Crash Ok]).
-    eapply shows_app; [by eapply shows_one, (cut (Idle y) m true)|].
+    eapply shows_app; [by eapply shows_one, (cut (Idle y) m LoseAll)|].
     eapply shows_quiet; [constructor|]. eapply shows_app; [apply (shows_partly Recovery ios);
       by constructor|].
     eapply shows_app; [by eapply shows_one, (cut (Recovery _))|by apply shows_switched_on].
@@ -230,21 +247,20 @@ Lemma writes_answered ws r : r ≠ CutShort → Forall (λ e, answer_of (Event e
 Proof. intros Hr. apply Forall_fmap. by induction ws; constructor. Qed.
 
 Lemma served_group y m ws places ids d y' m' : length ids = length ws →
-  execute (write_group y places ws) m = ((y', true), m') →
+  ended (write_group y places ws) m = Some ((y', true), m') →
   queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws Ok)) d) [] (writes_shown ws Ok)
     (waits ((Idle y', m'), []) [] (reverse ids ++ d)).
 Proof.
   intros Hlen Hex. set (w := zip ids _).
   apply (queue_app _ [] [] (waits ((Group ws (Done (y', true)), m'), []) w d) []).
   - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
-    pose proof (shows_execute (Group ws) (write_group y places ws) m) as Hs. rewrite Hex in Hs.
-    apply Hs. by constructor.
+    eapply (shows_ended (Group ws)); [by constructor|exact Hex].
   - apply (served_move _ (writes_shown ws Ok) []);
       [rewrite app_nil_r; apply GroupAnswer|by rewrite writes_length|by apply writes_answered].
 Qed.
 
 Lemma served_group_cut y m ws places ids ios y' m' : length ids = length ws →
-  switched_on (left_by false (partly ios (write_group y places ws) m).1) = Some (y', m') →
+  switched_on (left_by KeepAll (partly ios (write_group y places ws) m).1) = Some (y', m') →
   queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws UnknownOutcome)) [])
     [Alone (Event (Crash CutShort)); Alone (Event (Crash Ok))]
     (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok]) (in_front proved_disk (Idle y', m')).
@@ -254,16 +270,15 @@ Proof.
   { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
     apply (shows_partly (Group ws) ios). by constructor. }
   set (done := reverse ids ++ []).
-  apply (queue_app _ [] _ (waits ((Off, left_by false p.1), [Crash CutShort]) [] done) _ [_; _]).
+  apply (queue_app _ [] _ (waits ((Off, left_by KeepAll p.1), [Crash CutShort]) [] done) _ [_; _]).
   { apply (served_move _ (writes_shown ws UnknownOutcome) [_]);
       [by apply (cut (Group ws p.2))|by rewrite writes_length|by apply writes_answered]. }
-  apply (queue_more _ _ [_] [Crash CutShort] (waits ((Off, left_by false p.1), []) [] [])).
+  apply (queue_more _ _ [_] [Crash CutShort] (waits ((Off, left_by KeepAll p.1), []) [] [])).
   { by constructor; constructor. }
-  unfold switched_on in Hon. destruct (execute _ _) as [[y1|] m1] eqn:Hex; simplify_eq.
+  unfold switched_on in Hon. destruct (ended _ _) as [[[y1|] m1]|] eqn:Hex; simplify_eq.
   apply (queue_app _ [] [] (waits ((Recovery (Done (Some y')), m'), []) [] []) [_] [Crash Ok]).
   - apply (served_quiet _ []); [|done]. eapply shows_quiet; [constructor|].
-    pose proof (shows_execute Recovery (recover Done) (left_by false p.1)) as Hs. rewrite Hex in Hs.
-    apply Hs. by constructor.
+    eapply (shows_ended Recovery); [by constructor|exact Hex].
   - apply (queue_more _ _ [] [] (waits ((Idle y', m'), [Crash Ok]) [] [])).
     { by constructor; constructor; constructor. }
     apply (queue_more _ _ [_] [Crash Ok] (waits ((Idle y', m'), []) [] []) [] []); [|constructor].
@@ -284,7 +299,7 @@ Qed.
 
 (** The power fails in a request that is performed alone. *)
 Lemma served_cut y m q places id ios y' m' :
-  switched_on (left_by false (partly ios (perform y places q) m).1) = Some (y', m') →
+  switched_on (left_by KeepAll (partly ios (perform y places q) m).1) = Some (y', m') →
   queue_run told (waits ((Idle y, m), []) [(id, event_of q CutShort [])] []) [Alone (Event (Crash Ok))]
     [event_of q CutShort []; Crash Ok] (in_front proved_disk (Idle y', m')).
 Proof.
@@ -292,7 +307,7 @@ Proof.
   apply (queue_app _ [] [] (waits ((Busy q p.2, p.1), []) w []) [_] [_; _]).
   { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ q places)|].
     apply (shows_partly (Busy q) ios). by constructor. }
-  apply (queue_more _ _ [] [] (waits ((Off, left_by false p.1), [event_of q CutShort []]) w []) [_] [_; _]).
+  apply (queue_more _ _ [] [] (waits ((Off, left_by KeepAll p.1), [event_of q CutShort []]) w []) [_] [_; _]).
   { constructor. constructor. by apply (cut (Busy q p.2)). }
   apply (queue_more _ _ [_] [_; _] (in_front proved_disk (Idle y', m')) [] []); [|constructor].
   eapply queue_cut_serving; [by left|by destruct q|constructor|]. by apply told_shows, shows_switched_on.
@@ -304,12 +319,12 @@ Definition served_life (g : geometry) (a b c d e : nat * list block) (p1 p2 p3 :
     (ios ios' count : nat) : option (list block) :=
   match execute (format g) (Medium (λ _, zero_block) []) with
   | (Some y, m) =>
-      match execute (write_group y p1 [a; b]) m with
-      | ((y, true), m) =>
-          '(y, m) ← switched_on (left_by false (partly ios (write_group y p2 [c; d]) m).1);
-          '(y, m) ← switched_on (left_by false (partly ios' (perform y p3 (DoWrite e.1 e.2)) m).1);
-          match execute (perform y [] (DoRead Live 0 count)) m with
-          | ((_, Ok, data), _) => Some data
+      match ended (write_group y p1 [a; b]) m with
+      | Some ((y, true), m) =>
+          '(y, m) ← switched_on (left_by KeepAll (partly ios (write_group y p2 [c; d]) m).1);
+          '(y, m) ← switched_on (left_by KeepAll (partly ios' (perform y p3 (DoWrite e.1 e.2)) m).1);
+          match ended (perform y [] (DoRead Live 0 count)) m with
+          | Some ((_, Ok, data), _) => Some data
           | _ => None
           end
       | _ => None
@@ -330,9 +345,9 @@ Lemma served_life_shows g a b c d e p1 p2 p3 ios ios' count data :
     queue_run told (in_front proved_disk x) (served_history a b c d e count data) tr q.
 Proof.
   unfold served_life. intros Hg. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
-  destruct (execute (write_group y p1 _) m) as [[y1 []] m1] eqn:Hgroup; [|done].
+  destruct (ended (write_group y p1 _) m) as [[[y1 []] m1]|] eqn:Hgroup; try done.
   intros ([y' m']&Hon&([y2 m2]&Hon'&Hread)%bind_Some)%bind_Some.
-  destruct (execute (perform y2 _ _) m2) as [[[y3 []] data'] m3] eqn:Hperform; simplify_eq.
+  destruct (ended (perform y2 _ _) m2) as [[[[y3 []] data'] m3]|] eqn:Hperform; simplify_eq.
   assert (∀ x e1 e2 id, queues_up e1 → queues_up e2 → queue_run told (in_front proved_disk x)
     [Called id (Event e1); Called (S id) (Event e2)] []
     (waits (x, []) (zip [id; S id] [e1; e2]) [])) as Hcalls.
@@ -361,8 +376,65 @@ Local Open Scope string_scope.
 (** ** A life with everything in it *)
 
 (** Blocks of 80 words of one byte; four blocks, a log of two records, six places. Whatever may tear does, and
-reads as zeroes then. *)
-Definition small : blocks := byte_blocks 1 80.
+reads as zeroes then. Of a block that is digested only the first byte is not zero, and below fifteen; so a
+number is a digest of three blocks. *)
+Definition first_byte (b : list byte) : nat :=
+  match b with [] => 0 | c :: _ => Ascii.nat_of_ascii c end.
+Definition padded_byte (b : nat) : list byte := Ascii.ascii_of_nat b :: replicate 79 Ascii.zero.
+Definition number_of {B} (first : B → nat) (bs : list B) : nat := foldr (λ b n, S (first b) + 16 * n) 0 bs.
+Definition digest_by {B} (first : B → nat) (bs : list B) : nat * nat :=
+  let n := number_of first bs in (n `mod` 256, n `div` 256 `mod` 256).
+Definition few_bytes (bs : list (list byte)) : bool :=
+  bool_decide (length bs ≤ 3) &&
+  forallb (λ b, bool_decide (first_byte b < 15) && bool_decide (b = padded_byte (first_byte b))) bs.
+Definition small : blocks := byte_blocks 1 80 (digest_by first_byte) few_bytes.
+Definition data (b : nat) : @block small := padded_byte b.
+
+Lemma number_below {B} (first : B → nat) bs :
+  Forall (λ b, first b < 15) bs → length bs ≤ 3 → number_of first bs < 4096.
+Proof.
+  intros Hbs Hlen. assert (number_of first bs < 16 ^ length bs) as Hless.
+  { clear Hlen. induction Hbs as [|b bs Hb _ IH]; simpl in *; lia. }
+  pose proof (Nat.pow_le_mono_r 16 (length bs) 3). simpl in *. lia.
+Qed.
+
+Lemma number_injective {B} (first : B → nat) xs ys :
+  Forall (λ b, first b < 15) xs → Forall (λ b, first b < 15) ys →
+  number_of first xs = number_of first ys → first <$> xs = first <$> ys.
+Proof.
+  intros Hxs. revert ys. induction Hxs as [|x xs Hx _ IH]; intros [|y ys] Hys; simpl; try done; try lia.
+  apply Forall_cons in Hys as [Hy Hys]. intros Heq.
+  assert (first x = first y ∧ number_of first xs = number_of first ys) as [-> ?] by lia.
+  f_equal. by apply IH.
+Qed.
+
+Lemma digest_by_injective {B} (first : B → nat) xs ys :
+  Forall (λ b, first b < 15) xs → Forall (λ b, first b < 15) ys → length xs ≤ 3 → length ys ≤ 3 →
+  digest_by first xs = digest_by first ys → first <$> xs = first <$> ys.
+Proof.
+  unfold digest_by. cbv zeta. intros Hxs Hys Hx Hy [Hlow Hhigh]%pair_equal_spec.
+  apply number_injective; [done..|].
+  pose proof (number_below first xs Hxs Hx) as Hnx. pose proof (number_below first ys Hys Hy) as Hny.
+  set (n := number_of first xs) in *. set (m := number_of first ys) in *.
+  assert (n `div` 256 < 256 ∧ m `div` 256 < 256) as [? ?] by (split; apply Nat.div_lt_upper_bound; lia).
+  rewrite !(Nat.mod_small (_ `div` _)) in Hhigh by done.
+  rewrite (Nat.div_mod n 256), (Nat.div_mod m 256) by done. congruence.
+Qed.
+
+Lemma small_laws : @blocks_laws small.
+Proof.
+  assert (∀ bs, few_bytes bs = true → length bs ≤ 3 ∧ Forall (λ b, first_byte b < 15) bs ∧
+    bs = padded_byte <$> (first_byte <$> bs)) as Hfew.
+  { intros bs [Hlen%bool_decide_eq_true Hbs]%andb_true_iff. split; [done|]. clear Hlen.
+    induction bs as [|b bs IH]; [done|]. cbn [forallb] in Hbs.
+    apply andb_true_iff in Hbs as [[Hb%bool_decide_eq_true Heq%bool_decide_eq_true]%andb_true_iff Hbs].
+    destruct (IH Hbs) as [Hall Heqs]. split; [by constructor|]. rewrite !fmap_cons. by f_equal. }
+  apply byte_blocks_laws; [lia| |].
+  - intros xs ys (Hx&Hxs&Heqx)%Hfew (Hy&Hys&Heqy)%Hfew Hd.
+    apply digest_by_injective in Hd; [|done..]. by rewrite Heqx, Heqy, Hd.
+  - intros bs. split; apply Nat.mod_upper_bound; done.
+Qed.
+
 Local Instance behind_the_log : tearing := le 7.
 Local Instance tears_dec a : Decision (tears a) := le_dec 7 a.
 Local Instance zeroes `{blocks} : remains := zero_block.
@@ -370,28 +442,28 @@ Definition shape_of_small : geometry := Geometry 4 2 2 6 2 2.
 Lemma small_whole g : log_blocks g ≤ 4 → whole_records g.
 Proof. intros Hg a Ha Ht. unfold tears, behind_the_log in Ht. lia. Qed.
 
-Definition data (b : nat) : @block small := Ascii.ascii_of_nat b :: replicate 79 Ascii.zero.
-
 Definition everything : list (@event_in_life small) :=
   [Ask (DoWrite 0 [data 1; data 2]) [0; 1]; Ask (DoSnapshot "s") [];
-   CutIn (DoWrite 0 [data 3]) [2] 7 true;      (* a checkpoint comes first; the record is lost *)
-   CutIn (DoWrite 0 [data 4]) [2] 3 false;     (* the record survives, though it was not flushed *)
+   CutIn (DoWrite 0 [data 3]) [2] 6 LoseAll;     (* a checkpoint comes first; data and record are lost *)
+   CutIn (DoWrite 0 [data 3]) [2] 3 TearOnly;    (* the record survives, its data do not: it is dropped *)
+   CutIn (DoWrite 0 [data 4]) [2] 3 KeepAll;     (* both survive, though they were not flushed *)
    Ask (DoRead Live 0 2) []; Ask (DoRead (Named "s") 0 2) [];
-   CutUpkeep Checkpoint 2 false; CutUpkeep Checkpoint 3 false; CutRecovery 3;
+   CutUpkeep Checkpoint 2 KeepAll; CutUpkeep Checkpoint 3 KeepAll; CutRecovery 3 LoseAll;
    Keep (Clean [(0, 5)]); Ask (DoRead (Named "s") 0 1) []; Ask (DoDelete "s") []; Keep Collect;
    Ask (DoWrite 1 [data 6; data 7; data 8]) [0; 5; 3];
    Ask (DoWrite 1 [data 9]) [0];               (* the scheduler is wrong: the place is in use *)
    Ask (DoWrite 1 [data 9]) [4]; Keep Collect;
    AskGroup [(0, [data 10]); (1, [data 11])] [1; 3];           (* a place in use: none is performed *)
    AskGroup [(0, [data 10]); (1, [data 11])] [1; 0]; Keep Collect;
-   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 true;  (* their record is lost *)
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 LoseAll;  (* they are lost *)
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 TearOnly; (* without their data *)
    Ask (DoRead Live 0 4) [];
-   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 false; (* it survives *)
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 KeepAll; (* they survive *)
    Ask DoRestart []; Ask (DoRead Live 0 4) []].
 
 Definition everything_shows : list (event (@block small)) :=
   [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
-   Write 0 [data 3] CutShort; Crash Ok;
+   Write 0 [data 3] CutShort; Crash Ok; Write 0 [data 3] CutShort; Crash Ok;
    Write 0 [data 4] CutShort; Crash Ok;
    Read Live 0 2 Ok [data 4; data 2]; Read (Named "s") 0 2 Ok [data 1; data 2];
    Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash CutShort; Crash Ok;
@@ -399,6 +471,7 @@ Definition everything_shows : list (event (@block small)) :=
    Write 1 [data 6; data 7; data 8] Ok;
    Write 1 [data 9] (Refused NoSpace);
    Write 1 [data 9] Ok; Write 0 [data 10] Ok; Write 1 [data 11] Ok;
+   Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
    Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
    Read Live 0 4 Ok [data 10; data 11; data 7; data 8];
    Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
@@ -425,7 +498,8 @@ Qed.
 (** A nine comes back as an eight. *)
 Definition forgetful : blocks :=
   {| block := list nat; words := 80; limit := 256; of_words := fmap (λ w, if decide (w = 9) then 8 else w);
-     to_words := id; zero_block := [] |}.
+     to_words := id; zero_block := []; digest := λ bs, (length bs, 0);
+     compared := λ bs, bool_decide (bs = [] ∨ bs = [[1]]) |}.
 
 Definition one : @block forgetful := [1].
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
@@ -460,16 +534,71 @@ Proof.
   - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
 
+(** ** Digests that collide, or a record that is dropped but not for good *)
+
+(** Every list of blocks has the same digest: nothing is verified. *)
+Definition colliding : blocks := byte_blocks 1 80 (λ _, (0, 0)) (λ _, true).
+Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list byte)).
+Definition seven : @block colliding := padded_byte 7.
+
+Definition unverified_life : list (@event_in_life colliding) :=
+  [Ask (DoWrite 0 [seven]) [0]; CutIn (DoWrite 0 [seven; seven]) [1; 2] 4 TearOnly;
+   Ask (DoRead Live 0 1) []].
+Definition unverified_shows : list (event (@block colliding)) :=
+  [Write 0 [seven] Ok; Write 0 [seven; seven] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]].
+
+(** A record without its data is taken for one that has them. *)
+Theorem digest_needed : ¬ implements (@proved_disk colliding _) Ack.
+Proof.
+  intros Himp. destruct (@life_shows colliding _ _ _ shape_of_small unverified_life unverified_shows)
+    as (x&x'&Hx&Hshows); [apply small_whole; simpl; lia|by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+(** A recovery that writes nothing. *)
+Fixpoint reading_only {A} (p : program (@block small) A) : program (@block small) A :=
+  match p with
+  | Done x => Done x
+  | ReadBlock a k => ReadBlock a (λ b, reading_only (k b))
+  | WriteBlock _ _ k => reading_only k
+  | FlushBlocks k => reading_only k
+  | Assume φ k => Assume φ (reading_only k)
+  end.
+Definition reads_on (m : medium (@block small)) : option (memory * medium (@block small)) :=
+  match ended (reading_only (recover Done)) m with Some (Some y, m) => Some (y, m) | _ => None end.
+
+(** A write loses its data, and so its record is dropped. Another one puts the same data into the same place,
+and loses its record. *)
+Definition dropped_in_memory : option (list (event (@block small))) :=
+  match execute (format shape_of_small) (Medium (λ _, zero_block) []) with
+  | (Some y, m) =>
+      '(y, m) ← reads_on (left_by TearOnly (partly 3 (perform y [0] (@DoWrite small 0 [data 7])) m).1);
+      '(o, m') ← ended (perform y [] (DoRead Live 0 1)) m;
+      '(y, m) ← reads_on (left_by KeepAll (partly 2 (perform y [0] (DoWrite 1 [data 7])) m).1);
+      '(o', _) ← ended (perform y [] (DoRead Live 0 1)) m;
+      Some [Write 0 [data 7] CutShort; Crash Ok; Read Live 0 1 o.1.2 o.2;
+        Write 1 [data 7] CutShort; Crash Ok; Read Live 0 1 o'.1.2 o'.2]
+  | _ => None
+  end.
+Definition revived : list (event (@block small)) :=
+  [Write 0 [data 7] CutShort; Crash Ok; Read Live 0 1 Ok [data 0];
+   Write 1 [data 7] CutShort; Crash Ok; Read Live 0 1 Ok [data 7]].
+Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
+
+(** The first write comes to life. *)
+Theorem durable_drop_needed : dropped_in_memory = Some revived ∧ ¬ admits Ack (Create 4 :: revived).
+Proof. split; [by vm_compute|]. intros Had%check_correct. by vm_compute in Had. Qed.
+
 (** ** A log that tears: of a record in flight the power leaves another one *)
 
 Section Torn.
 Local Instance behind_the_headers : tearing := le 3.
 Local Instance torn_dec a : Decision (tears a) := le_dec 3 a.
 Local Instance another_record : @remains small :=
-  default zero_block (pack (put log_codec (2, LogUnmap 0 4))).
+  default zero_block (pack (put log_codec (2, (LogUnmap 0 4, @digest small [])))).
 
 Definition torn_life : list (@event_in_life small) :=
-  [Ask (DoWrite 0 [data 1]) [0]; CutIn (DoWrite 1 [data 2]) [1] 3 true; Ask (DoRead Live 0 1) []].
+  [Ask (DoWrite 0 [data 1]) [0]; CutIn (DoWrite 1 [data 2]) [1] 3 LoseAll; Ask (DoRead Live 0 1) []].
 Definition torn_shows : list (event (@block small)) :=
   [Write 0 [data 1] Ok; Write 1 [data 2] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]].
 
@@ -522,8 +651,8 @@ Proof. by vm_compute. Qed.
 Theorem full_log_costs_more :
   let one := λ y, perform y [3] (DoWrite 0 [data 1]) in
   let two := λ y, write_group y [3; 4] [(0, [data 1]); (2, [data 2])] in
-  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 2, 2) ∧
-  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 3, 2) ∧
-  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 4, 4) ∧
-  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 5, 4).
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 2, 1) ∧
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 3, 1) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 4, 3) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 5, 3).
 Proof. by vm_compute. Qed.

@@ -12,6 +12,9 @@ Definition reachable (m : maps) (x : nat) : Prop := ∃ vm l, is_view m vm ∧ v
 Definition well_formed (m : maps) (fr : gmap nat ()) : Prop :=
   ∀ x, reachable m x → x < next_mba m ∧ ∃ p, middle m !! x = Some p ∧ fr !! p = None.
 
+(** A record in the log has the digest of its data. *)
+Notation logged_record := (log_record * (nat * nat))%type.
+
 Section Invariant.
 Context `{blocks} {torn : tearing}.
 Implicit Types f : contents block.
@@ -32,7 +35,7 @@ Definition whole_records (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g �
 
 (** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one.
 *)
-Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list log_record) : Prop := {
+Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list logged_record) : Prop := {
   at_superblock : unpack superblock_codec (f superblock) = Some g;
   at_header : ∃ len, len ≤ slot_blocks g ∧ unpack header_codec (f (header_address s)) = Some (ser, (fst, len))
     ∧
@@ -43,23 +46,55 @@ Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : lis
   log_fits : length rs ≤ log_blocks g;
   log_positive : 0 < log_blocks g;
   log_whole : whole_records g;
+  log_numbered : 0 < fst;
 }.
 
-Definition replayed (m0 : maps) (rs : list log_record) : maps := foldl (λ m r, apply r m) m0 rs.
+Definition replayed (m0 : maps) (rs : list logged_record) : maps := foldl (λ m r, apply r.1 m) m0 rs.
+(** The places of the newest record, and its digest. *)
+Definition newest_of (rs : list logged_record) : list nat :=
+  match last rs with Some r => places_of r.1 | None => [] end.
+Definition digest_of (rs : list logged_record) : nat * nat :=
+  match last rs with Some r => r.2 | None => digest [] end.
+
+Definition blocks_at (g : geometry) f (places : list nat) : list block := f <$> (data_address g <$> places).
 
 (** Every place, used or free, is one of the device. *)
 Definition placed (y : memory) : Prop :=
   (∀ x p, middle (current y) !! x = Some p → p < data_blocks (shape y)) ∧
   ∀ p, is_Some (free y !! p) → p < data_blocks (shape y).
 
+(** Distinct places of the device. *)
+Definition proper_places (g : geometry) (places : list nat) : Prop :=
+  NoDup places ∧ ∀ p, p ∈ places → p < data_blocks g.
+(** The places of the newest record are not free, and have its data. *)
+Record confirmed (y : memory) f (rs : list logged_record) : Prop := {
+  newest_known : newest y = newest_of rs;
+  newest_proper : proper_places (shape y) (newest y);
+  newest_kept p : p ∈ newest y → free y !! p = None;
+  newest_there : digest (blocks_at (shape y) f (newest y)) = digest_of rs;
+}.
+
 (** Memory [y] and a device that holds [f] are the disk [d]. *)
 Definition represents (y : memory) f (d : disk block) : Prop :=
   (∃ m0 rs, durable (shape y) f (slot y) (serial y) (first_record y) m0 rs ∧
-     next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ placed y) ∧
+     next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ placed y ∧ confirmed y f rs) ∧
   well_formed (current y) (free y) ∧ agrees (shape y) f (current y) d.
 
+(** [f] with a blank where the next record goes. *)
+Definition blanked (y : memory) f (a : nat) : block :=
+  if decide (a = log_address (shape y) (next_record y)) then blank_block else f a.
+(** There is a next record, but it has not all of its data. Without it, they are the disk [d]. *)
+Definition unconfirmed (y : memory) f (d : disk block) : Prop :=
+  represents y (blanked y f) d ∧ ∃ m0 rs r,
+    durable (shape y) f (slot y) (serial y) (first_record y) m0 (rs ++ [r]) ∧
+    next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ newest y = newest_of rs ∧
+    proper_places (shape y) (places_of r.1) ∧
+    (compared (blocks_at (shape y) f (places_of r.1)) = true →
+     digest (blocks_at (shape y) f (places_of r.1)) ≠ r.2).
+
 (** What recovery finds is the disk [d]. *)
-Definition recoverable (g : geometry) (d : disk block) f : Prop := ∃ y, shape y = g ∧ represents y f d.
+Definition recoverable (g : geometry) (d : disk block) f : Prop :=
+  ∃ y, shape y = g ∧ (represents y f d ∨ unconfirmed y f d).
 
 (** ** Addresses *)
 
@@ -90,7 +125,8 @@ Qed.
 Lemma durable_frame g f f' s ser fst m0 rs :
   (∀ a, fixed_address g s a → f' a = f a) → durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]. split; [| | | | |done..].
+  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
+  split; [| | | | |done..].
   - rewrite Hf; [done|left; unfold superblock; lia].
   - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
     [done|].
@@ -122,22 +158,40 @@ Proof.
 Qed.
 
 Definition needed (y : memory) (a : nat) : Prop :=
-  fixed_address (shape y) (slot y) a ∨ used_address (shape y) (current y) a.
+  fixed_address (shape y) (slot y) a ∨ used_address (shape y) (current y) a ∨
+  ∃ p, p ∈ newest y ∧ a = data_address (shape y) p.
+
+Lemma blocks_at_frame g f f' places :
+  (∀ p, p ∈ places → f' (data_address g p) = f (data_address g p)) →
+    blocks_at g f' places = blocks_at g f places.
+Proof.
+  intros Hf. unfold blocks_at. apply list_fmap_ext. intros i a (p&Hp&->)%list_lookup_fmap_Some.
+  by eapply Hf, elem_of_list_lookup_2.
+Qed.
+
+Lemma confirmed_frame y f f' rs :
+  (∀ p, p ∈ newest y → f' (data_address (shape y) p) = f (data_address (shape y) p)) →
+  confirmed y f rs → confirmed y f' rs.
+Proof. intros Hf [? ? ? Hthere]. split; try done. by rewrite (blocks_at_frame _ f). Qed.
 
 Lemma represents_frame y f f' d :
   (∀ a, needed y a → f' a = f a) → represents y f d → represents y f' d.
 Proof.
-  intros Hf [(m0&rs&Hdur&?&?) [Hwf Hag]]. split; [|split; [done|]].
-  - exists m0, rs. split; [|done]. eapply durable_frame; [|done]. intros a Ha. apply Hf. by left.
-  - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by right.
+  intros Hf [(m0&rs&Hdur&?&?&?&Hconf) [Hwf Hag]]. split; [|split; [done|]].
+  - exists m0, rs. split_and!; try done.
+    + eapply durable_frame; [|done]. intros a Ha. apply Hf. by left.
+    + eapply confirmed_frame; [|done]. intros p Hp. apply Hf. right. right. by exists p.
+  - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by right; left.
 Qed.
 
 (** A free place is not needed. *)
 Lemma free_not_needed y f d p : represents y f d → is_Some (free y !! p) →
   ¬ needed y (data_address (shape y) p).
 Proof.
-  intros [_ [Hwf _]] [[] Hp] [Hfix|(x&p'&Hx&Hp'&Heq)]; [by eapply data_not_fixed|].
-  apply data_address_inj in Heq as <-. destruct (Hwf x Hx) as (_&p2&Hp2&Hfree). by simplify_eq.
+  intros [(m0&rs&_&_&_&_&Hconf) [Hwf _]] [[] Hp] [Hfix|[(x&p'&Hx&Hp'&Heq)|(p'&Hp'&Heq)]];
+    [by eapply data_not_fixed|..]; apply data_address_inj in Heq as <-.
+  - destruct (Hwf x Hx) as (_&p2&Hp2&Hfree). by simplify_eq.
+  - apply (newest_kept _ _ _ Hconf) in Hp'. congruence.
 Qed.
 
 (** ** Codecs *)
@@ -147,7 +201,7 @@ Proof. induction xs as [|[a b] xs IH]; simpl; [done|by rewrite IH]. Qed.
 
 Lemma log_round_trips : round_trips log_codec.
 Proof.
-  apply both_round_trips; [apply number_round_trips|]. apply mapped_round_trips.
+  repeat (apply both_round_trips; try apply number_round_trips). apply mapped_round_trips.
   - repeat apply both_round_trips; try apply many_round_trips;
     auto using number_round_trips, text_round_trips.
   - intros []; simpl; rewrite ?flat_paired; done.

@@ -85,13 +85,28 @@ Proof.
   - apply (foldl_in _ (R x) (n, vm)); auto.
 Qed.
 
-Lemma used_places_all m x p : reachable m x → middle m !! x = Some p → is_Some (used_places m !! p).
+Lemma used_places_all m kept x p : reachable m x → middle m !! x = Some p → is_Some (used_places m kept !! p).
 Proof.
   intros Hx. revert p. unfold used_places.
   apply fold_views_in with (R := λ x u, ∀ p, middle m !! x = Some p → is_Some (u !! p)); [| |done].
   - intros x' u p Hp. rewrite Hp, lookup_insert. eauto.
   - intros x' y u Hu p Hp%Hu. destruct (middle m !! y) as [p'|]; [|done].
     destruct (decide (p = p')) as [->|]; [rewrite lookup_insert; eauto|by rewrite lookup_insert_ne].
+Qed.
+
+Lemma used_places_kept m kept p : p ∈ kept → is_Some (used_places m kept !! p).
+Proof.
+  intros Hp. unfold used_places. set (R := λ u : gmap nat (), is_Some (u !! p)).
+  set (use := λ x (u : gmap nat ()), match middle m !! x with Some p => <[p := ()]> u | None => u end).
+  assert (∀ x u, R u → R (use x u)) as Huse.
+  { intros x u Hu. unfold use, R in *. destruct (middle m !! x) as [p'|]; [|done].
+    destruct (decide (p = p')) as [->|]; [rewrite lookup_insert; eauto|by rewrite lookup_insert_ne]. }
+  assert (∀ vm u, R u → R (fold_view use u vm)) as Hview.
+  { intros vm u Hu. unfold fold_view. apply (foldl_keeps _ R); auto. }
+  change (R (fold_views use (foldr (λ p u, <[p := ()]> u) ∅ kept) m)). unfold fold_views.
+  apply (foldl_keeps _ R); [auto|]. apply Hview. unfold R. clear -Hp.
+  induction Hp as [p kept|p p' kept _ IH]; simpl; [rewrite lookup_insert; eauto|].
+  destruct (decide (p = p')) as [->|]; [rewrite lookup_insert; eauto|by rewrite lookup_insert_ne].
 Qed.
 
 Lemma used_middle_all m x p : reachable m x → middle m !! x = Some p → used_middle m !! x = Some p.
@@ -125,7 +140,7 @@ Proof.
   rewrite lookup_insert_ne in Hp by done. by left.
 Qed.
 
-Lemma collected_below g m p : is_Some (collected g m !! p) → p < data_blocks g.
+Lemma collected_below g m kept p : is_Some (collected g m kept !! p) → p < data_blocks g.
 Proof. intros [[? Hp]|?]%unused_below; [by rewrite lookup_empty in Hp|done]. Qed.
 
 Lemma unused_free used n found p :
@@ -135,7 +150,10 @@ Proof.
   destruct (used !! n) eqn:Hn; [done|]. rewrite lookup_insert_ne; [done|]. congruence.
 Qed.
 
-Lemma collected_well_formed g m fr : well_formed m fr → well_formed m (collected g m).
+Lemma collected_kept g m kept p : p ∈ kept → collected g m kept !! p = None.
+Proof. intros Hp. apply unused_free; [by apply used_places_kept|apply lookup_empty]. Qed.
+
+Lemma collected_well_formed g m kept fr : well_formed m fr → well_formed m (collected g m kept).
 Proof.
   intros Hwf x Hx. destruct (Hwf x Hx) as (?&p&Hp&_). split; [done|]. exists p. split; [done|].
   apply unused_free; [by eapply used_places_all|apply lookup_empty].

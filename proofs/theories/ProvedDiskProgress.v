@@ -12,6 +12,7 @@ Fixpoint cost {A} (p : program block A) (m : medium block) : nat * nat * nat :=
   | ReadBlock a k => let '(r, w, f) := cost (k (read_block m a)) m in (S r, w, f)
   | WriteBlock a b k => let '(r, w, f) := cost k (write_block m a b) in (r, S w, f)
   | FlushBlocks k => let '(r, w, f) := cost k (flush_blocks m) in (r, w, S f)
+  | Assume _ k => cost k m
   end.
 
 Lemma execute_write_all {A} ws (k : program block A) m : ∃ m',
@@ -24,9 +25,9 @@ Proof.
     [done|]. by destruct (cost k m') as [[]].
 Qed.
 
-(** The log record of a request goes into a block. *)
-Definition record_fits (y : memory) (r : log_record) : Prop :=
-  is_Some (pack (put log_codec (next_record y, r))).
+(** The log record of a request goes into a block, with the digest of its data. *)
+Definition record_fits (y : memory) (r : log_record) (data : list block) : Prop :=
+  is_Some (pack (put log_codec (next_record y, (r, digest data)))).
 
 (** The log has room, or a checkpoint makes some. *)
 Definition log_can_go_on (y : memory) : Prop :=
@@ -35,20 +36,20 @@ Definition log_can_go_on (y : memory) : Prop :=
       (used_middle (current y)) (next_mba (current y)))) = Some bs ∧
     is_Some (pack (put header_codec (S (serial y), (next_record y, length bs)))).
 
-Lemma execute_append {A} y r places data (refused k : program block A) m :
-  record_fits y r → has_room y = true → length places = length data → ∃ m',
-  execute (append y r places data refused k) m = execute k m' ∧
-  (cost k m' = (0, 0, 0) → cost (append y r places data refused k) m =
-    (0, S (length data), if decide (data = []) then 1 else 2)).
+Lemma execute_append {A} y r data (refused k : program block A) m :
+  record_fits y r data → has_room y = true → length (places_of r) = length data → ∃ m',
+  execute (append y r data refused k) m = execute k m' ∧
+  (cost k m' = (0, 0, 0) → cost (append y r data refused k) m = (0, S (length data), 1)).
 Proof.
-  intros [b Hb] Hroom Hlen. unfold append. rewrite Hb, Hroom. destruct places as [|p places].
-  - destruct data; [|done]. simpl. eexists. split; [done|]. intros ->. done.
-  - destruct data as [|x data]; [done|].
-    destruct (execute_write_all (zip (data_address (shape y) <$> p :: places) (x :: data)) (FlushBlocks
-      (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k))) m) as (m'&->&->).
-    simpl. eexists. split; [done|]. intros ->. rewrite zip_with_length, fmap_length. simpl in Hlen.
-    f_equal. f_equal. lia.
+  intros [b Hb] Hroom Hlen. unfold append. cbn [execute cost]. rewrite Hb, Hroom.
+  match goal with |- context [write_all ?ws ?p] => destruct (execute_write_all ws p m) as (m'&->&->) end.
+  simpl. eexists. split; [done|]. intros ->. rewrite zip_with_length, fmap_length. f_equal. f_equal. lia.
 Qed.
+
+(** Of a request's record, the places are those that were proposed. *)
+Lemma record_length q places r : record_of q places = Some r → length places = length (data_of q) →
+  length (places_of r) = length (data_of q).
+Proof. intros Hr Hlen. by destruct q; simplify_eq/=. Qed.
 
 (** A program that needs room in the log gets it, with nothing else changed that it looks at. *)
 Lemma execute_with_room {A} y (k : memory → program block A) m : log_can_go_on y → ∃ y' m',
@@ -66,7 +67,7 @@ too many, places that are not free, distinct and as many as the data, a record t
 and maps that do not go into a slot. *)
 Theorem refusal_has_reason y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r (data_of q) →
     log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof.
@@ -77,12 +78,17 @@ Proof.
   { rewrite Hex. unfold update.
     assert (one_too_many y' q = false) as -> by (destruct q; try done; simpl in *; by rewrite Hsnaps, Hshape).
     rewrite Hr, Hfree', Hfree, decide_True by done. cbv beta iota zeta.
-    match goal with |- context [append _ _ _ _ ?refused ?k] =>
-      destruct (execute_append y' r places (data_of q) refused k m') as (m1&Hex1&_) end; [|done..|].
+    match goal with |- context [append _ _ _ ?refused ?k] =>
+      destruct (execute_append y' r (data_of q) refused k m') as (m1&Hex1&_) end; [|done|..].
     - by unfold record_fits; rewrite Hnext.
+    - by eapply record_length.
     - unfold outcome in *. by rewrite Hex1. }
   by destruct q; simplify_eq/=.
 Qed.
+
+Lemma group_length {X} (bs : list (nat * X)) places : length places = length bs →
+  length (places_of (LogGroup (zip bs.*1 places))) = length bs.*2.
+Proof. intros Hlen. simpl. rewrite snd_zip; rewrite !fmap_length; [done|lia]. Qed.
 
 (** Several writes are performed at once, but for these reasons: one that is out of range, places that are not
 free, distinct and as many as the blocks, a record that is longer than a block, and maps that do not go into a
@@ -90,7 +96,7 @@ slot. *)
 Theorem group_refusal_has_reason y places ws fr m :
   let bs := blocks_of ws in
   Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
-  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → log_can_go_on y →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 → log_can_go_on y →
   (execute (write_group y places ws) m).1.2 = true.
 Proof.
   intros bs Hfit Hlen Hfree Hrecord Hlog. unfold write_group. fold bs.
@@ -100,9 +106,8 @@ Proof.
   assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y')) w.1 (length w.2))) ws = true) as ->.
   { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
     rewrite Forall_forall in Hfit. rewrite Hshape. by apply Hfit. }
-  match goal with |- context [append y' ?r ?at_ ?data ?refused ?k] =>
-    destruct (execute_append y' r at_ data refused k m') as (m1&->&_) end;
-    [|done|by rewrite fmap_length|done].
+  match goal with |- context [append y' ?r ?data ?refused ?k] =>
+    destruct (execute_append y' r data refused k m') as (m1&->&_) end; [|done|by apply group_length|done].
   unfold record_fits. by rewrite Hnext.
 Qed.
 
@@ -110,42 +115,44 @@ Qed.
 Lemma surplus_ignored y places q : perform y places q = perform y (take (length (data_of q)) places) q.
 Proof. unfold perform. by rewrite take_take, Nat.min_id. Qed.
 
-(** With room in the log, a write of [n] blocks costs [n + 1] block writes and two flushes, whatever snapshots
-there are and however large the disk is; another change costs one block write and one flush. *)
+(** With room in the log, a write of [n] blocks costs [n + 1] block writes and one flush, whatever snapshots
+there are and however large the disk is; so does another change, without data. *)
 Theorem update_cost y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
-    has_room y = true →
-  cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
+  take_free places (free y) = Some fr → length places = length (data_of q) →
+  record_fits y r (data_of q) → has_room y = true →
+  cost (perform y places q) m = (0, S (length (data_of q)), 1).
 Proof.
   intros Hfaults Hone Hr Hfree Hlen Hfits Hroom. unfold perform. rewrite Hfaults, (take_ge places) by lia.
   assert (cost (with_room y (λ y, update y places q))
-    m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2)) as Hcost.
+    m = (0, S (length (data_of q)), 1)) as Hcost.
   { unfold with_room. rewrite Hroom. unfold update. rewrite Hone, Hr, Hfree, decide_True by done.
     cbv beta iota zeta.
-    match goal with |- context [append _ _ _ _ ?refused ?k] =>
-      destruct (execute_append y r places (data_of q) refused k m) as (m'&_&Hcost) end; [done..|].
+    match goal with |- context [append _ _ _ ?refused ?k] =>
+      destruct (execute_append y r (data_of q) refused k m) as (m'&_&Hcost) end;
+      [done|done|by eapply record_length|].
     unfold outcome in *. by apply Hcost. }
   by destruct q; simplify_eq/=.
 Qed.
 
-(** So do several writes at once, of [n] blocks together: one record and two flushes for all of them. *)
+(** So do several writes at once, of [n] blocks together: one record and one flush for all of them. *)
 Theorem group_cost y places ws fr m :
   let bs := blocks_of ws in
-  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs → bs ≠ [] →
-  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → has_room y = true →
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 →
+    has_room y = true →
   (execute (write_group y places ws) m).1.2 = true ∧
-  cost (write_group y places ws) m = (0, S (length bs), 2).
+  cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof.
-  intros bs Hfit Hlen Hsome Hfree Hrecord Hroom. unfold write_group, with_room. rewrite Hroom. fold bs.
+  intros bs Hfit Hlen Hfree Hrecord Hroom. unfold write_group, with_room. rewrite Hroom. fold bs.
   cbv zeta. rewrite (take_ge places), Hfree, decide_True by (done || lia).
   assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws = true) as ->.
   { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
     rewrite Forall_forall in Hfit. by apply Hfit. }
-  destruct (execute_append y (LogGroup (zip bs.*1 places)) places bs.*2 (Done (y, false))
+  destruct (execute_append y (LogGroup (zip bs.*1 places)) bs.*2 (Done (y, false))
     (Done (logged y (LogGroup (zip bs.*1 places)) fr, true)) m) as (m'&->&Hcost);
-    [done|done|by rewrite fmap_length|].
-  split; [done|]. rewrite Hcost, fmap_length, decide_False by (done || by destruct bs). done.
+    [done|done|by apply group_length|].
+  split; [done|]. by rewrite Hcost, fmap_length.
 Qed.
 
 (** A read of [n] blocks costs at most [n] block reads, and nothing else. *)
@@ -180,15 +187,17 @@ Proof.
     right. split; [lia|done].
 Qed.
 
-Lemma collected_size g m : data_blocks g ≤ base.size (collected g m) + base.size (used_places m).
+Lemma collected_size g m kept :
+  data_blocks g ≤ base.size (collected g m kept) + base.size (used_places m kept).
 Proof.
   rewrite <-!size_dom. set (places := set_seq 0 (data_blocks g) : gset nat).
-  assert (places ⊆ dom (collected g m) ∪ dom (used_places m)) as Hsub%subseteq_size.
-  { intros p Hp%elem_of_set_seq. apply elem_of_union. destruct (used_places m !! p) eqn:Hu.
+  assert (places ⊆ dom (collected g m kept) ∪ dom (used_places m kept)) as Hsub%subseteq_size.
+  { intros p Hp%elem_of_set_seq. apply elem_of_union. destruct (used_places m kept !! p) eqn:Hu.
     - right. by apply elem_of_dom_2 in Hu.
     - left. apply unused_dom. right. split; [lia|done]. }
   unfold places in Hsub. rewrite size_set_seq in Hsub.
-  rewrite size_union_alt in Hsub. assert (dom (used_places m) ∖ dom (collected g m) ⊆ dom (used_places m)) as
+  rewrite size_union_alt in Hsub. assert (dom (used_places m kept) ∖ dom (collected g m kept) ⊆
+    dom (used_places m kept)) as
     Hless%subseteq_size by set_solver. lia.
 Qed.
 
@@ -215,27 +224,39 @@ Qed.
 Lemma put_numbers xs : put_many number xs = xs.
 Proof. induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. Qed.
 
-(** A write's record goes into a block that has room for its places. *)
-Lemma write_record_fits y lba places :
-  length places + 5 ≤ words → length places + 1 < limit → next_record y < limit → lba < limit →
-  (∀ p, p ∈ places → p < limit) → record_fits y (LogWrite lba places).
+(** A record's words: the digest comes last. *)
+Lemma pack_digest (ws : list nat) (data : list block) :
+  digests_below digest limit → length ws + 2 ≤ words → (∀ w, w ∈ ws → w < limit) →
+  is_Some (pack (ws ++ [(digest data).1; (digest data).2])).
 Proof.
-  intros Hlen Hlimit Hnext Hlba Hplaces. unfold record_fits, pack.
-  assert (put log_codec (next_record y, LogWrite lba places) =
-    next_record y :: 1 :: S (length places) :: lba :: places ++ [0]) as ->.
-  { simpl. by rewrite put_numbers. }
-  rewrite bool_decide_eq_true_2 by (simpl; rewrite app_length; simpl; lia).
+  intros Hdigest Hlen Hws. destruct (Hdigest data). unfold pack.
+  rewrite bool_decide_eq_true_2 by (rewrite app_length; simpl; lia).
   match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
   unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
-  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton in Hw.
-  destruct Hw as [->|[->|[->|[->|[Hin| ->]]]]]; [lia..| |lia]. by apply Hplaces.
+  rewrite elem_of_app, !elem_of_cons, elem_of_nil in Hw.
+  destruct Hw as [Hw|[->|[->|[]]]]; [by apply Hws|done..].
+Qed.
+
+(** A write's record goes into a block that has room for its places. *)
+Lemma write_record_fits y lba places data :
+  digests_below digest limit → length places + 7 ≤ words → length places + 1 < limit → next_record y < limit →
+  lba < limit → (∀ p, p ∈ places → p < limit) → record_fits y (LogWrite lba places) data.
+Proof.
+  intros Hdigest Hlen Hlimit Hnext Hlba Hplaces. unfold record_fits.
+  assert (put log_codec (next_record y, (LogWrite lba places, digest data)) =
+    (next_record y :: 1 :: S (length places) :: lba :: places ++ [0]) ++ [(digest data).1; (digest data).2])
+    as ->.
+  { simpl. by rewrite put_numbers. }
+  apply pack_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
+  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton.
+  intros [->|[->|[->|[->|[Hin| ->]]]]]; [lia..| |lia]. by apply Hplaces.
 Qed.
 
 Lemma first_free_below y n p : p ∈ first_free (collect y) n → p < data_blocks (shape y).
 Proof.
   intros Hp. apply elem_of_take in Hp as (i&Hp&_). apply elem_of_list_lookup_2 in Hp.
   apply elem_of_list_fmap in Hp as ([p' u]&->&Hp%elem_of_map_to_list). simpl in *.
-  by apply (collected_below (shape y) (current y)).
+  by apply (collected_below (shape y) (current y) (newest y)).
 Qed.
 
 (** A write is answered [Ok] if the places that views use leave room for it: after a collection, with the
@@ -243,36 +264,37 @@ first free places. A record must have room for the places, numbers must stay bel
 log must have room, or the maps go into a slot. *)
 Theorem write_is_taken y lba data m :
   let n := length data in let g := shape y in let y' := collect y in
-  fits (disk_blocks g) lba n → base.size (used_places (current y)) + n ≤ data_blocks g → n + 5 ≤ words →
+  digests_below digest limit → fits (disk_blocks g) lba n →
+    base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → n + 7 ≤ words →
   n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit → log_can_go_on y →
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof.
-  intros n g y' Hfits Hroom Hwords Hn Hdisk Hdata Hnext Hlog.
+  intros n g y' Hdigest Hfits Hroom Hwords Hn Hdisk Hdata Hnext Hlog.
   destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
-  { pose proof (collected_size g (current y)). simpl. unfold g in *. lia. }
+  { pose proof (collected_size g (current y) (newest y)). simpl. unfold g in *. lia. }
   apply (refusal_has_reason _ _ _ (LogWrite lba (first_free y' n)) fr); try done.
   - simpl. unfold exceeds. by rewrite decide_True.
-  - apply write_record_fits; simpl; [lia|lia|done| |].
+  - apply write_record_fits; simpl; [done|lia|lia|done| |].
     + destruct Hfits. unfold g in *. lia.
     + intros p Hp%first_free_below. unfold g in *. lia.
 Qed.
 
 (** So does the record of several writes. *)
-Lemma group_record_fits y blocks :
-  2 * length blocks + 4 ≤ words → 256 ≤ limit → 2 * length blocks < limit → next_record y < limit →
-  (∀ b, b ∈ blocks → b.1 < limit ∧ b.2 < limit) → record_fits y (LogGroup blocks).
+Lemma group_record_fits y blocks data :
+  digests_below digest limit → 2 * length blocks + 6 ≤ words → 256 ≤ limit → 2 * length blocks < limit →
+  next_record y < limit → (∀ b, b ∈ blocks → b.1 < limit ∧ b.2 < limit) →
+  record_fits y (LogGroup blocks) data.
 Proof.
-  intros Hlen Hlimit Hmany Hnext Hblocks. unfold record_fits, pack.
+  intros Hdigest Hlen Hlimit Hmany Hnext Hblocks. unfold record_fits.
   assert (length (flat blocks) = 2 * length blocks) as Hflat.
   { clear. induction blocks as [|[l p] blocks IH]; simpl; [done|]. lia. }
-  assert (put log_codec (next_record y, LogGroup blocks) =
-    next_record y :: 7 :: length (flat blocks) :: flat blocks ++ [0]) as ->.
+  assert (put log_codec (next_record y, (LogGroup blocks, digest data)) =
+    (next_record y :: 7 :: length (flat blocks) :: flat blocks ++ [0]) ++ [(digest data).1; (digest data).2])
+    as ->.
   { simpl. by rewrite put_numbers. }
-  rewrite bool_decide_eq_true_2 by (simpl; rewrite app_length; simpl; lia).
-  match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
-  unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
-  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton in Hw.
-  destruct Hw as [->|[->|[->|[Hin| ->]]]]; [lia..| |lia].
+  apply pack_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
+  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton.
+  intros [->|[->|[->|[Hin| ->]]]]; [lia..| |lia].
   clear -Hin Hblocks. induction blocks as [|[l p] blocks IH]; simpl in Hin; [by apply elem_of_nil in Hin|].
   destruct (Hblocks (l, p)) as [Hl Hp]; [by left|]. rewrite !elem_of_cons in Hin.
   destruct Hin as [->|[->|Hin]]; [done..|]. apply IH; [|done]. intros b Hb. apply Hblocks. by right.
@@ -291,15 +313,15 @@ with the first free places. Their record must have room for two numbers per bloc
 write. *)
 Theorem group_is_taken y ws m :
   let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
-  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
-  base.size (used_places (current y)) + n ≤ data_blocks g → 2 * n + 4 ≤ words →
+  digests_below digest limit → Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ words →
   256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
   log_can_go_on y →
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
 Proof.
-  intros n g y' Hfits Hroom Hwords Hlimit Hn Hdisk Hdata Hnext Hlog.
+  intros n g y' Hdigest Hfits Hroom Hwords Hlimit Hn Hdisk Hdata Hnext Hlog.
   destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
-  { pose proof (collected_size g (current y)). simpl. unfold g in *. lia. }
+  { pose proof (collected_size g (current y) (newest y)). simpl. unfold g in *. lia. }
   apply (group_refusal_has_reason _ _ _ fr); try done. apply group_record_fits; try done.
   - rewrite zip_with_length, fmap_length. lia.
   - rewrite zip_with_length, fmap_length. lia.
@@ -308,7 +330,7 @@ Proof.
     + apply elem_of_zip_r, first_free_below in Hb. unfold g in *. lia.
 Qed.
 
-(** No more places are in use than blocks are mapped, by all views together. *)
+(** No more places are in use than blocks are mapped, by all views together, and the newest record has. *)
 Definition mapped (m : maps) : nat :=
   foldl (λ n e, n + base.size e.2) (base.size (live_map m)) (map_to_list (snap_maps m)).
 
@@ -324,15 +346,19 @@ Proof.
   rewrite map_size_insert. destruct (u !! p); unfold id; lia.
 Qed.
 
-Lemma used_at_most_mapped m : base.size (used_places m) ≤ mapped m.
+Lemma used_at_most_mapped m kept : base.size (used_places m kept) ≤ mapped m + length kept.
 Proof.
-  change (used_places m) with (fold_views (use_place m) ∅ m). unfold fold_views, mapped.
-  assert (∀ (es : list (name * lba_map)) u n, base.size u ≤ n →
-    base.size (foldl (λ a e, fold_view (use_place m) a e.2) u es) ≤ foldl (λ n e, n + base.size e.2) n es)
-    as Hes.
+  set (u0 := foldr (λ p u, <[p := ()]> u) ∅ kept : gmap nat ()).
+  assert (base.size u0 ≤ length kept) as Hkept.
+  { unfold u0. clear u0. induction kept as [|p kept IH]; simpl; [by rewrite map_size_empty|].
+    rewrite map_size_insert. destruct (_ !! p); unfold id; lia. }
+  change (used_places m kept) with (fold_views (use_place m) u0 m). unfold fold_views, mapped.
+  assert (∀ (es : list (name * lba_map)) u n, base.size u ≤ n + length kept →
+    base.size (foldl (λ a e, fold_view (use_place m) a e.2) u es) ≤
+      foldl (λ n e, n + base.size e.2) n es + length kept) as Hes.
   { induction es as [|[n' vm] es IH]; intros u n Hu; simpl; [done|]. apply IH.
     pose proof (used_by_view m vm u). lia. }
-  apply Hes. pose proof (used_by_view m (live_map m) ∅) as Hlive. by rewrite map_size_empty in Hlive.
+  apply Hes. pose proof (used_by_view m (live_map m) u0). lia.
 Qed.
 
 End Progress.

@@ -12,7 +12,7 @@ Implicit Types (f : contents block) (d : disk block) (P : contents block → Pro
 Lemma other_body_not_needed y i : i < slot_blocks (shape y) →
   ¬ needed y (body_address (shape y) (negb (slot y)) i).
 Proof.
-  intros Hi [[Hlow|(j&?&Heq)]|(x&p&_&_&Heq)]; unfold body_address, data_address in *; [lia| |];
+  intros Hi [[Hlow|(j&?&Heq)]|[(x&p&_&_&Heq)|(p&_&Heq)]]; unfold body_address, data_address in *; [lia|..];
     destruct (slot y); simpl in *; lia.
 Qed.
 
@@ -22,7 +22,7 @@ Proof. unfold body_address. lia. Qed.
 (** The body of the other slot is written, and flushed. *)
 Definition checkpointed (y : memory) : memory :=
   Memory (shape y) (forgotten (current y)) (free y) (next_record y) (next_record y) (S (serial y))
-    (negb (slot y)).
+    (negb (slot y)) [].
 
 Lemma represents_checkpointed y f f' d bs header :
   represents y f d → length bs ≤ slot_blocks (shape y) →
@@ -33,13 +33,16 @@ Lemma represents_checkpointed y f f' d bs header :
   (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
   represents (checkpointed y) f' d.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]&Hnext&Hcur&Hmid&
-    Hbelow) [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum]&Hnext&Hcur&
+    [Hmid Hbelow]&_) [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
   pose proof (header_address_bound (negb (slot y))) as Hbound.
   assert (header_address (slot y) ≠ header_address (negb (slot y))) by by destruct (slot y).
   split; [|split].
-  - exists (forgotten (current y)), []. split; [|split_and!; [by rewrite Nat.add_0_r|done|split; [|done]]].
+  - exists (forgotten (current y)), [].
+    split; [|split_and!; [by rewrite Nat.add_0_r|done|split; [|done]|split]]; try done.
     2:{ intros x p Hp%used_middle_some. by eapply Hmid. }
+    2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
+    2:{ by intros ? ?%elem_of_nil. }
     split; simpl.
     + rewrite Hold; [done|unfold superblock; lia].
     + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal.
@@ -53,6 +56,7 @@ Proof.
     + lia.
     + done.
     + done.
+    + lia.
   - by apply forgotten_well_formed.
   - eapply agrees_frame; [|by eapply forgotten_agrees]. intros a (x&p&_&_&->). apply Hold. simpl.
     unfold data_address. lia.
@@ -74,7 +78,7 @@ Proof.
   assert (∀ a, a ∈ addresses → ¬ needed y a) as Hfree.
   { intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. apply other_body_not_needed. lia. }
   apply crash_safe_write_flush with (S := λ a, ¬ needed y a).
-  - intros f' Hf'. apply HP. exists y. split; [done|]. eapply represents_frame; [|done]. intros a Ha.
+  - intros f' Hf'. apply HP, recoverable_represents. eapply represents_frame; [|done]. intros a Ha.
     apply Hf'. tauto.
   - intros a. rewrite Haddresses. apply Hfree.
   - rewrite Haddresses. apply NoDup_fmap_2; [|apply NoDup_seq]. intros i j. apply body_address_inj.
@@ -92,64 +96,118 @@ Proof.
     + destruct Hy as [(m0&rs&Hdur&_) _]. apply (log_whole _ _ _ _ _ _ _ Hdur).
       pose proof (header_address_bound (negb (slot y))). lia.
     + intros f2 Hold2 [Hsame|Hnew2].
-      * apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
+      * apply HP, recoverable_represents. eapply represents_ext; [|done]. intros a.
         by destruct (decide (a = header_address (negb (slot y)))) as [->|]; [|apply Hold2].
-      * apply HP. exists (checkpointed y). split;
-        [done|]. apply (represents_checkpointed y f1 f2 d bs header); done.
+      * apply HP, (recoverable_represents (checkpointed y)).
+        apply (represents_checkpointed y f1 f2 d bs header); done.
     + intros f2 Hnew2 Hold2. apply Hk; [|done]. apply (represents_checkpointed y f1 f2 d bs header); done.
 Qed.
 
 (** ** Recovery *)
 
+(** What replay has found after the records [rs]. *)
+Definition found_of (fst : nat) (m0 : maps) (rs : list logged_record) : found :=
+  Found (fst + length rs) (replayed m0 rs) (newest_of rs).
+Definition without_last (rs : list logged_record) : list logged_record := take (pred (length rs)) rs.
+
+Lemma start_found fst m0 :
+  Found fst m0 [] = found_of fst m0 [] ∧ found_of fst m0 [] = found_of fst m0 (without_last []).
+Proof. unfold found_of. simpl. by rewrite Nat.add_0_r. Qed.
+
+Lemma before_snoc (rs : list logged_record) r : without_last (rs ++ [r]) = rs.
+Proof. unfold without_last. rewrite app_length, Nat.add_1_r. apply take_app. Qed.
+
+Lemma found_snoc fst m0 rs r dg : found_of fst m0 (rs ++ [(r, dg)]) =
+  Found (S (found_next (found_of fst m0 rs))) (apply r (found_maps (found_of fst m0 rs))) (places_of r).
+Proof.
+  unfold found_of, newest_of, replayed. rewrite app_length, last_snoc, foldl_app. simpl. f_equal. lia.
+Qed.
+
+Lemma digest_snoc rs r dg : digest_of (rs ++ [(r, dg)]) = dg.
+Proof. unfold digest_of. by rewrite last_snoc. Qed.
+
 Lemma crash_safe_replay {A} P (Q : A → medium block → Prop) g f s ser fst m0 rs k :
   durable g f s ser fst m0 rs → safe P (Medium f []) →
-  crash_safe P Q (k (fst + length rs) (replayed m0 rs)) (Medium f []) →
+  crash_safe P Q (k (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs)) (Medium f []) →
   ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
-  crash_safe P Q (replay g fuel (fst + length old) (replayed m0 old) k) (Medium f []).
+  crash_safe P Q (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k)
+    (Medium f []).
 Proof.
   intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
   - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
-    unfold read_block. simpl. destruct (unpack _ _) as [[n r]|] eqn:Hn; [|done].
+    unfold read_block. simpl. destruct (unpack _ _) as [[n [r dg]]|] eqn:Hn; [|done].
     rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
   - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
     destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
     rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
-    rewrite decide_True by done. specialize (IH (old ++ [r]) fuel). rewrite app_length in IH. simpl in IH.
-    replace (fst + (length old + 1)) with (S (fst + length old)) in IH by lia.
-    unfold replayed in IH. rewrite foldl_app in IH. apply IH; [|lia]. by rewrite Hrs, <-(assoc_L (++)).
+    destruct r as [r dg]. rewrite decide_True by done. specialize (IH (old ++ [(r, dg)]) fuel).
+    rewrite found_snoc, before_snoc, digest_snoc in IH. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
+    rewrite app_length. simpl. lia.
 Qed.
 
-Lemma newest_found g f s ser fst m0 rs len :
+Lemma newer_found g f s ser fst m0 rs len :
   durable g f s ser fst m0 rs → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
-  newest (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
+  newer (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
 Proof.
-  intros [_ _ Hother _ _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
+  intros [_ _ Hother _ _ _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
   - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
     by rewrite decide_True by (by apply (Hother h)).
   - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
     specialize (Hother h eq_refl). lia.
 Qed.
 
-Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) y f d k :
-  represents y f d → safe P (Medium f []) →
-  (∀ y', represents y' f d → shape y' = shape y → crash_safe P Q (k (Some y')) (Medium f [])) →
+(** What recovery reads, and what it goes on with. *)
+Lemma crash_safe_found {A} P (Q : A → medium block → Prop) g f s ser fst m0 rs k :
+  durable g f s ser fst m0 rs → safe P (Medium f []) →
+  crash_safe P Q
+    (confirm g (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs) (λ z,
+      let 'Found n m ps := z in k (Some (Memory g m (collected g m ps) n fst ser s ps)))) (Medium f []) →
   crash_safe P Q (recover k) (Medium f []).
 Proof.
-  intros [(m0&rs&Hdur&Hnext&Hcur&Hmid&_) [Hwf Hag]] HP Hk.
-    pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _ _].
+  intros Hdur HP Hk. pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _ _ _].
   simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
-  unfold read_block. simpl.
-  rewrite (newest_found _ _ _ _ _ _ _ _ Hdur Hheader).
+  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ _ Hdur Hheader).
   apply crash_safe_read_all; [done|]. rewrite Hbody.
-  pose proof (crash_safe_replay P Q _ _ _ _ _ _ _
-    (λ n m, k (Some (Memory (shape y) m (collected (shape y) m) n (first_record y) (serial y) (slot y))))
-      Hdur HP) as Hreplay.
-  specialize (λ H, Hreplay H rs [] (log_blocks (shape y)) eq_refl). simpl in Hreplay.
-    rewrite Nat.add_0_r in Hreplay.
-  apply Hreplay; [|lia]. apply Hk; [|done]. split; [|split]; simpl.
-  - exists m0, rs. split_and!; [done..|]. split; simpl; [by rewrite <-Hcur|apply collected_below].
-  - rewrite <-Hcur. by eapply collected_well_formed.
-  - by rewrite <-Hcur.
+  pose proof (crash_safe_replay P Q _ _ _ _ _ _ _ (λ before now dg, confirm g before now dg (λ z,
+    let 'Found n m ps := z in k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur HP Hk rs []
+    (log_blocks g) eq_refl) as Hreplay.
+  destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1. apply Hreplay. simpl. lia.
+Qed.
+
+Lemma represents_collected y f d : represents y f d → represents (collect y) f d.
+Proof.
+  intros [(m0&rs&?&?&?&[Hmid _]&[? ? ? ?]) [? ?]]. split; [|split; [by eapply collected_well_formed|done]].
+  exists m0, rs. split_and!; try done.
+  - split; [done|]. apply collected_below.
+  - split; try done. intros p. apply collected_kept.
+Qed.
+
+Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) g f d k :
+  recoverable g d f → (∀ f, recoverable g d f → P f) →
+  (∀ y' f', represents y' f' d → shape y' = g → crash_safe P Q (k (Some y')) (Medium f' [])) →
+  crash_safe P Q (recover k) (Medium f []).
+Proof.
+  intros Hrec HP Hk. pose proof (safe_recoverable g d P f Hrec HP) as Hsafe.
+  destruct Hrec as (y&<-&[Hy|Hy]).
+  - pose proof Hy as [(m0&rs&Hdur&Hnext&Hcur&_&[Hnewest _ _ Hthere]) _].
+    apply (crash_safe_found _ _ _ _ _ _ _ _ _ _ Hdur Hsafe). unfold confirm.
+    apply crash_safe_read_all; [done|]. split; [done|]. intros _. simpl.
+    rewrite Hnewest in Hthere. rewrite decide_True by done.
+    rewrite <-Hnext, <-Hcur, <-Hnewest. apply Hk; [by apply represents_collected|done].
+  - pose proof Hy as [Hblanked (m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)].
+    apply (crash_safe_found _ _ _ _ _ _ _ _ _ _ Hdur Hsafe). unfold confirm.
+    apply crash_safe_read_all; [done|]. split; [done|]. intros Hcompared.
+    rewrite before_snoc. simpl in *. unfold newest_of, digest_of in *.
+    rewrite last_snoc in *. rewrite decide_False by by apply Hno.
+    rewrite <-Hnext, <-Hcur. rewrite <-Hnewest. apply crash_safe_commit.
+    + apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. by apply (log_positive _ _ _ _ _ _ _ Hdur).
+    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|Hla].
+      * right. eapply unconfirmed_ext; [|done]. intros a.
+        by destruct (decide (a = log_address (shape y) (next_record y))) as [->|]; [|apply Hold].
+      * left. eapply represents_ext; [|done]. intros a. unfold blanked.
+        destruct (decide _) as [->|]; [done|by apply Hold].
+    + intros f' Hla Hold. apply Hk; [|done]. apply represents_collected. eapply represents_ext; [|done].
+      intros a. unfold blanked. destruct (decide _) as [->|]; [done|by apply Hold].
 Qed.
 
 End Recovery.

@@ -10,6 +10,17 @@ Implicit Types (f : contents block) (d : disk block) (q : request).
 
 (** ** A new disk *)
 
+Lemma granted_write_all {A} ws (k : program block A) m :
+  (∀ m, granted k m) → granted (write_all ws k) m.
+Proof. intros Hk. revert m. induction ws as [|[a b] ws IH]; simpl; auto. Qed.
+
+(** It assumes nothing. *)
+Lemma granted_format g m : granted (format g) m.
+Proof.
+  unfold format. destruct (pack _); [|done]. destruct (pack _); [|done]. destruct (pack_many _ _); [|done].
+  destruct (pack _); [|done]. destruct (decide _); [|done]. by apply granted_write_all.
+Qed.
+
 Lemma format_represents g f y m :
   whole_records g →
   execute (format g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ shape y = g ∧
@@ -18,7 +29,7 @@ Proof.
   intros Hwhole Hex.
   assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧
     represents y f' blank) (format g) (Medium f [])) as Hsafe.
-  2:{ apply crash_safe_execute in Hsafe. rewrite Hex in Hsafe. by apply Hsafe. }
+  2:{ apply crash_safe_execute in Hsafe; [|apply granted_format]. rewrite Hex in Hsafe. by apply Hsafe. }
   clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
     shape y = g ∧
     represents y f' blank) (Done None) m) as Hnone by by intros m; split.
@@ -43,7 +54,10 @@ Proof.
     - apply lookup_replicate_2. apply Nat.mod_upper_bound. lia.
     - rewrite replicate_length. apply Nat.mod_upper_bound. lia. }
   split; [|split].
-  - exists no_maps, []. split; [|split_and!; [done..|]; split; [done|apply collected_below]]. split; simpl.
+  - exists no_maps, []. split; [|split_and!; [done|done|split; [done|apply collected_below]|split]]; try done.
+    2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
+    2:{ by intros ? ?%elem_of_nil. }
+    split; simpl.
     + by rewrite (Hat superblock super).
     + exists (length bs). rewrite (Hat 1 header) by done. split; [done|]. split; [done|]. rewrite <-Hmaps.
       f_equal.
@@ -56,10 +70,12 @@ Proof.
       repeat (destruct rest as [|? rest]; simpl; [done|]). intros [= <-]. simpl. lia.
     + done.
     + intros i n r. rewrite Hlog. unfold unpack. rewrite Hempty. cbn [log_codec both get number app].
-      destruct (get _ rest) as [[]|]; simpl; [|done]. intros [= <- _]. lia.
+      match goal with |- context [match ?e with _ => _ end] => destruct e as [[]|] end; simpl; [|done].
+      intros [= <- _]. lia.
     + lia.
     + done.
     + done.
+    + lia.
   - intros x (vm&l&[->|[n Hn]]&Hx); simpl in *; by rewrite lookup_empty in *.
   - split; [done|]. intros n. simpl. rewrite lookup_empty. constructor.
 Qed.
@@ -107,7 +123,7 @@ Proof.
   assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor; [done|constructor]).
   destruct c as [y|q p|ws p|p| |p]; unfold related; simpl; intros Hrel Hon Hf.
   - destruct Hrel as (f0&d&->&Hy&->). eexists. split; [by apply Hone|].
-    exists (shape y), f, d. split_and!; [done|done|by left|]. exists y. split; [done|].
+    exists (shape y), f, d. split_and!; [done|done|by left|]. apply recoverable_represents.
     eapply represents_ext; [|done]. by apply leaves_stable.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). destruct (Hp f Hf) as (d'&Hd'&Hrec).
     destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
@@ -156,11 +172,11 @@ Proof.
     + destruct Hrel as (g&d&->&_&f'&->&<-&_&Hrep). eexists. split; [constructor|]. by exists f', d.
     + destruct Hrel as (g&d&->&_&f'&->&<-&Hrep). eexists. split; [constructor|]. by exists f', d.
     + by eapply related_cut.
-    + destruct Hrel as (g&f&d&->&Hsize&Hd&y&<-&Hy). exists s. split; [constructor|]. exists (shape y), d.
-      split_and!; [done..|]. eapply crash_safe_recover; [done|by apply (safe_represents _ y f d)|].
-      intros y' Hy' Hshape. split.
-      * apply (safe_represents _ y' f d); [done|]. by rewrite Hshape.
-      * exists y'. split; [done|]. by exists f.
+    + destruct Hrel as (g&f&d&->&Hsize&Hd&Hf). exists s. split; [constructor|]. exists g, d.
+      split_and!; [done..|]. eapply crash_safe_recover; [done..|].
+      intros y' f' Hy' Hshape. split.
+      * apply (safe_represents _ y' f' d); [done|]. by rewrite Hshape.
+      * exists y'. split; [done|]. by exists f'.
     + destruct Hrel as (g&d&Hsize&Hd&_&y'&[= <-]&f&->&<-&Hy). exists (settled (disk_blocks (shape y)) d).
       split.
       * apply Hone. exists (exactly d), d. split_and!; [done| |by rewrite Hsize]. split;

@@ -154,6 +154,11 @@ Proof.
   intros Hp. right. by eapply elem_of_list_lookup_2.
 Qed.
 
+(** They are those of its data. *)
+Lemma record_data q places r :
+  record_of q places = Some r → length places = length (data_of q) → places_of r = places.
+Proof. intros Hr Hlen. destruct q; simplify_eq/=; try done; by destruct places. Qed.
+
 Lemma group_places lbas places m x p :
   middle (apply (LogGroup (zip lbas places)) m) !! x = Some p → middle m !! x = Some p ∨ p ∈ places.
 Proof.
@@ -187,9 +192,10 @@ Proof.
   unfold update. destruct (one_too_many y q); [done|]. rewrite Hr.
     destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
   destruct (decide _) as [Hlen|]; [|done].
-  apply (crash_safe_append _ _ y r places (data_of q) fr _ _ f d (effect q d)); eauto.
+  pose proof (record_data q places r Hr Hlen) as Hplaces.
+  apply (crash_safe_append _ _ y r (data_of q) fr _ _ f d (effect q d)); rewrite ?Hplaces; eauto.
   - intros x p. by apply record_places with q.
-  - intros f2 Hnew Hold. eapply record_applied; try done. intros a Ha. apply Hold. by right.
+  - intros f2 Hnew Hold. by eapply record_applied.
   - intros f2 Hy2. split; [apply (safe_represents _ (logged y r fr) f2 (effect q d)); eauto|].
     exists f2, (effect q d). split_and!; [done..|]. apply step_answered; [|by intros ??? ->]. by split.
 Qed.
@@ -211,7 +217,8 @@ Proof.
     pose proof (crash_safe_update y1 f1 d proposed q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
   destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (apply Hupdate; by eexists).
   - split; [done|]. exists f, d. split_and!; [done..|]. by apply step_answered.
-  - eapply crash_safe_recover; [done..|]. intros y' Hy' Hshape. split; [done|]. exists f, d.
+  - eapply crash_safe_recover; [by apply recoverable_represents|done|]. intros y' f' Hy' Hshape.
+    split; [apply (safe_represents _ y' f' d); [done|by rewrite Hshape]|]. exists f', d.
     split_and!; [done..|]. by apply step_answered.
   - apply crash_safe_read_places; [done|]. split; [done|]. exists f, d. split_and!; [done..|].
     apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. simpl in *.
@@ -256,14 +263,16 @@ Proof.
   assert (in_range (shape y1) ws) as Hrange.
   { apply Forall_forall. intros w Hw. rewrite forallb_forall in Hfit.
     apply (bool_decide_eq_true_1 _ (Hfit w (proj1 (elem_of_list_In _ _) Hw))). }
-  apply (crash_safe_append _ _ y1 _ at_ bs.*2 fr _ _ f d (written_all d ws)); try done.
+  assert (places_of (LogGroup (zip bs.*1 at_)) = at_) as Hplaces.
+  { simpl. apply snd_zip. rewrite fmap_length. lia. }
+  apply (crash_safe_append _ _ y1 _ bs.*2 fr _ _ f d (written_all d ws)); rewrite ?Hplaces; try done.
   - by rewrite fmap_length.
   - intros x p Hp. by apply group_places with bs.*1.
   - by left.
   - by right.
   - intros f2 Hnew Hold.
     destruct (group_applied (shape y1) f2 bs at_ (current y1) (free y1) fr d) as [Hwf2 Hag2]; try done.
-    { eapply agrees_frame; [|done]. intros a Ha. apply Hold. by right. }
+    { by eapply agrees_frame. }
     split; [done|]. eapply agrees_alike; [|done]. by apply writes_are_singly.
   - intros f2 Hy2. split.
     + apply (safe_represents _ (logged y1 (LogGroup (zip bs.*1 at_)) fr) f2 (written_all d ws)); [done|].
@@ -287,19 +296,18 @@ Proof.
   destruct (take_free moves.*2 (free y)) as [fr|] eqn:Hfree; [|by eapply keeps_done].
   destruct (forallb _ _) eqn:Hall; [|by eapply keeps_done]. rewrite forallb_forall in Hall.
   apply crash_safe_read_places; [by apply (safe_represents _ y f d)|].
-  apply (crash_safe_append _ _ y _ _ _ fr _ _ f d d); try done.
-  - by rewrite !fmap_length.
+  apply (crash_safe_append _ _ y _ _ fr _ _ f d d); try done.
+  - simpl. by rewrite !fmap_length.
   - intros x p [Hp|[_ Hp]]%lookup_relocate; [right|by left]. apply elem_of_list_fmap. by exists (x, p).
-  - intros f2 Hnew Hold. eapply move_applied; [done..| |].
-    + intros x p (i&Hi)%elem_of_list_lookup.
-      specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
-      * exists p0. split; [done|]. apply Hnew, elem_of_list_lookup. exists i.
-        rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
-      * exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1;
-        [|by destruct Hno].
-        apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
-        rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
-    + intros a Ha. apply Hold. by right.
+  - intros f2 Hnew Hold. eapply move_applied; [done..| |done].
+    intros x p (i&Hi)%elem_of_list_lookup.
+    specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
+    + exists p0. split; [done|]. apply Hnew, elem_of_list_lookup. exists i.
+      simpl. rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
+    + exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1;
+      [|by destruct Hno].
+      apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
+      rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
   - by eapply keeps_done.
   - intros f2 Hy2. apply (keeps_done (logged y (LogMove moves) fr) f2 d Hy2).
 Qed.
@@ -309,9 +317,7 @@ Lemma crash_safe_maintain y f d u :
 Proof.
   intros Hy. destruct u as [| |moves]; simpl.
   - eapply crash_safe_checkpoint; [done..|]. intros y' f' Hy' <-. by apply keeps_done.
-  - apply (keeps_done (collect y) f d). destruct Hy as ((m0&rs&?&?&?&Hmid&_)&Hwf&?).
-    split; [exists m0, rs; split_and!; [done..|]; split; [done|apply collected_below]|]. split; [|done].
-    by eapply collected_well_formed.
+  - apply (keeps_done (collect y) f d). by apply represents_collected.
   - eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 <-. by apply crash_safe_clean.
 Qed.
 

@@ -15,6 +15,11 @@ What the machine may meet:
 What is assumed:
 - [blocks_laws]: a block holds at least one word, and words below [limit] that were put into a block are read
   back from it. [byte_blocks_laws] proves it of lists of bytes;
+- [blocks_laws], too: no two lists of blocks in [compared] have the same digest. That set is any. The machine
+  stops where a program would take the digest of another list ([Assume]), so the theorem is about runs in
+  which the lists that are digested do not collide: the data of writes and moves, and what recovery reads of
+  the newest record's data. A digest that fits into a block collides somewhere, so it cannot be assumed of
+  all lists;
 - superblock, headers and log records are written whole ([whole_records]: their addresses are none that
   tear), and a flush makes durable what was written before it ([Medium.v]). *)
 From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.

@@ -566,7 +566,9 @@ Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
 
 (** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is
 not flushed any subset of blocks survives, and data and the maps of a checkpoint may tear; whatever the
-scheduler proposes. The hypothesis: words that were put into a block are read back. *)
+scheduler proposes. The hypotheses, [blocks_laws]: words that were put into a block are read back; and no two
+lists of blocks in [compared] have the same digest. The set is any; the machine takes digests of its members
+alone. So this is true of every run in which no two lists of blocks that are digested collide. *)
 Theorem proved_disk_refines_contract `{blocks} {torn : tearing} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
@@ -619,7 +621,8 @@ says: at most so many turns, each of them possible, the last one with the end th
 [plan]: it proposes the first free places, and collects first where they are too few.
 
 A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
-more on each of [length ms] members for each block I/O of the request ([request_ios]). *)
+more on each of [length ms] members for each step of the request ([request_ios]). As long as no digest is
+taken of blocks that are not in [compared]. *)
 Import LegDiskProgress LegDiskGroups LegDiskResync Progress.
 Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
     q :
@@ -670,9 +673,10 @@ Theorem progress_needs_good_turns {M E} (weather : M → M → Prop) (turn : M �
   ¬ Progress.ends_well weather turn good n z.
 Proof. apply Progress.no_progress_refusing. Qed.
 
-(** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
-words. *)
-Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
+(** 13. What was put into blocks is read back: words as bytes, with any digest that does not collide; log
+records, headers, superblock and maps as words. *)
+Theorem bytes_round_trip width n d c :
+  0 < n → collision_free d c → digests_below d (256 ^ width) → @blocks_laws (byte_blocks width n d c).
 Proof. apply byte_blocks_laws. Qed.
 
 Theorem codecs_round_trip :
@@ -688,8 +692,8 @@ a block; or the log is full and the maps do not go into a slot. *)
 Import ProvedDiskProgress.
 Theorem refusal_has_reason `{blocks} y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
-    log_can_go_on y →
+  take_free places (free y) = Some fr → length places = length (data_of q) →
+  record_fits y r (data_of q) → log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.refusal_has_reason. Qed.
 
@@ -700,22 +704,23 @@ Theorem surplus_ignored `{blocks} y places q :
 Proof. apply ProvedDiskProgress.surplus_ignored. Qed.
 
 (** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n
-blocks costs n + 1 writes and 2 flushes, another change 1 and 1, whatever snapshots there are; a read of n
+blocks costs n + 1 writes and 1 flush, another change 1 and 1, whatever snapshots there are; a read of n
 blocks n reads at most. *)
 Theorem update_cost `{blocks} y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
-    has_room y = true →
-  cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
+  take_free places (free y) = Some fr → length places = length (data_of q) →
+  record_fits y r (data_of q) → has_room y = true →
+  cost (perform y places q) m = (0, S (length (data_of q)), 1).
 Proof. apply ProvedDiskProgress.update_cost. Qed.
 
-(** Several writes at once, of n blocks together, cost n + 1 writes and 2 flushes for all of them. *)
+(** Several writes at once, of n blocks together, cost n + 1 writes and 1 flush for all of them. *)
 Theorem group_cost `{blocks} y places ws fr m :
   let bs := blocks_of ws in
-  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs → bs ≠ [] →
-  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → has_room y = true →
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 →
+    has_room y = true →
   (execute (write_group y places ws) m).1.2 = true ∧
-  cost (write_group y places ws) m = (0, S (length bs), 2).
+  cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof. apply ProvedDiskProgress.group_cost. Qed.
 
 Theorem read_cost `{blocks} y places from lba count m :
@@ -726,33 +731,40 @@ Proof. apply ProvedDiskProgress.read_cost. Qed.
 places, it is answered [Ok] if the places in use leave room for it. Its record goes into a block, numbers are
 below the limit of words, and the log has room or the maps go into a slot. *)
 Theorem write_is_taken `{blocks} y lba data m :
-  let n := length data in let g := shape y in let y' := collect y in
-  fits (disk_blocks g) lba n → base.size (used_places (current y)) + n ≤ data_blocks g → n + 5 ≤ words →
-  n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  let n := length data in let g := shape y in let y' := collect y in digests_below digest limit →
+  fits (disk_blocks g) lba n → base.size (used_places (current y) (newest y)) + n ≤ data_blocks g →
+  n + 7 ≤ words → n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
   ProvedDiskProgress.log_can_go_on y →
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.write_is_taken. Qed.
 
 (** And so are several writes at once, of n blocks together. Their record has two numbers per block. *)
 Theorem group_is_taken `{blocks} y ws m :
-  let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
+  let n := length (blocks_of ws) in let g := shape y in let y' := collect y in digests_below digest limit →
   Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
-  base.size (used_places (current y)) + n ≤ data_blocks g → 2 * n + 4 ≤ words →
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ words →
   256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
   ProvedDiskProgress.log_can_go_on y →
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
 Proof. apply ProvedDiskProgress.group_is_taken. Qed.
 
-(** No more places are in use than blocks are mapped, by all views together. *)
-Theorem used_at_most_mapped m : base.size (used_places m) ≤ ProvedDiskProgress.mapped m.
+(** No more places are in use than blocks are mapped, by all views together, and the newest record has. After
+a checkpoint there is none. *)
+Theorem used_at_most_mapped m kept :
+  base.size (used_places m kept) ≤ ProvedDiskProgress.mapped m + length kept.
 Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
 
 (** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
-though it was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
+without its data and is dropped, one that survives with them though nothing was flushed, a cleaning, a
+deletion, and a scheduler that proposes a place in use. *)
 Theorem proved_disk_execution : ∃ x x',
   fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
+
+(** The hypotheses are true of its blocks and digests. *)
+Theorem proved_disk_hypotheses_hold : @blocks_laws ProvedDiskExecution.small.
+Proof. apply ProvedDiskExecution.small_laws. Qed.
 
 (** And served: two writes in flight that are performed together and answered, a power cut while two more are,
 which both happened, one in a write that is performed alone, which did not, and a read. *)
@@ -773,7 +785,7 @@ Theorem mirrored_disk_execution : ∃ z z',
 Proof. apply LegDiskExecution.mirrored_life_exists. Qed.
 
 (** And on RAID-5 over three devices, of a checkpoint that a power cut tears, a degraded write, a write in
-which one device too many fails, which happened since another has its record, one that comes back stale, the
+which one device too many fails, which is dropped since its data are not whole, one that comes back stale, the
 right one, another device in the place of one, and the loss of a device that was never replaced. *)
 Import LegDiskRaid.
 Theorem raid5_disk_execution : ∃ z z',
@@ -820,7 +832,7 @@ Definition all_theorems :=
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
    @group_is_taken,
    @used_at_most_mapped,
-   @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
+   @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution, @mirrored_disk_execution,
    @raid5_disk_execution, @raid6_disk_execution).
 Print Assumptions all_theorems.
 
@@ -847,7 +859,8 @@ Definition all_counterexamples :=
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
    @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.whole_records_needed,
-   @ProvedDiskExecution.served_round_trip_needed,
+   @ProvedDiskExecution.served_round_trip_needed, @ProvedDiskExecution.digest_needed,
+   @ProvedDiskExecution.durable_drop_needed, @ByteBlocks.collision,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed,
    @LegDiskExecution.record_needed, @LegDiskExecution.round_trip_needed_on_mirrors,

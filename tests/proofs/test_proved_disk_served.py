@@ -144,7 +144,7 @@ def test_writes_that_arrive_together_share_a_record(server: Server, tmp_path: Pa
         before = counted(tmp_path / "disk")
         writes = [(lba, bytes([lba]) * BLOCK) for lba in (*range(1, 12), 1)]
         assert not any(sent_together(server, end, writes))
-        assert counted(tmp_path / "disk") - before == Counter(device_writes=13, device_flushes=2)
+        assert counted(tmp_path / "disk") - before == Counter(device_writes=13, device_flushes=1)
         last = (1, b"last" * (BLOCK // 4))
         assert not any(sent_together(server, end, [(1, b"a" * BLOCK), last]))
         assert client.one(READ, 0, 13 * BLOCK).content == b"".join(
@@ -209,7 +209,7 @@ def test_writes_that_arrive_together_share_a_record_on_mirrors(
         before = counted(disk)
         writes = [(lba, bytes([lba]) * BLOCK) for lba in range(1, 13)]
         assert not any(sent_together(server, end, writes))
-        assert counted(disk) - before == Counter(device_writes=26, device_flushes=4)
+        assert counted(disk) - before == Counter(device_writes=26, device_flushes=2)
         for device in (0, 1):
             asked(disk, {"op": "fail", "device": device})
         assert sent_together(server, end, [(lba, b"b" * BLOCK) for lba in (1, 2)]) == [5, 5]
@@ -252,7 +252,7 @@ def test_a_server_that_loses_a_flush_is_found(
     bug = {
         "what": "only each third flush writes",
         "old": "List.iter (store device) (List.rev device.unflushed);\n",
-        "new": "if device.flushes < 20 || device.flushes mod 3 = 0 then "
+        "new": "if device.flushes < 10 || device.flushes mod 3 = 0 then "
         "List.iter (store device) (List.rev device.unflushed);\n",
     }
     monkeypatch.setattr("kill_server.PROGRAM", built(tmp_path, bug, "device.ml"))

@@ -1,6 +1,11 @@
 (* Blocks as OCaml's bytes, for the class `blocks` of Codec.v: words of 64 bits, little end first. The proofs
    ask that words below `limit` that were put into a block are read back; ByteBlocks.v proves it of lists of
-   bytes. *)
+   bytes.
+
+   A log record has a digest of its data: two words of 61 bits, from MD5. Recovery compares it with the digest of
+   what a power cut left. The proofs assume that lists of blocks whose digests are taken have different ones. MD5
+   is the best digest of OCaml's standard library before 5.2. It does not collide by accident, but whoever chooses
+   the data of the disk can make it. *)
 
 let block_bytes = 4096
 let words = block_bytes / 8
@@ -18,7 +23,13 @@ let to_words block =
 let to_block : Bytes.t -> Proved_core.block = Obj.repr
 let of_block : Proved_core.block -> Bytes.t = Obj.obj
 
+let digest blocks =
+  let each = List.map (fun block -> Digest.bytes (of_block block)) blocks in
+  let sum = Bytes.of_string (Digest.string (String.concat "" each)) in
+  let word i = Int64.to_int (Bytes.get_int64_le sum (8 * i)) land (max_int lsr 1) in
+  (word 0, word 1)
+
 let blocks : Proved_core.blocks =
-  { words; limit = max_int; zero_block = to_block zero;
+  { words; limit = max_int; zero_block = to_block zero; digest; compared = (fun _ -> true);
     of_words = (fun values -> to_block (of_words values));
     to_words = (fun block -> to_words (of_block block)) }

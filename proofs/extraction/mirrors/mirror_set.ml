@@ -76,6 +76,7 @@ let rec run set = function
   | SetMembers (members, clean, next) ->
       write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) members clean;
       run set next
+  | AssumeThat (_, next) -> run set next
 
 let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
 
