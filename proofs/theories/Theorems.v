@@ -12,7 +12,7 @@ From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogSt
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
   Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
-From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
+From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks TreeBlocksWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
   LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
@@ -788,9 +788,44 @@ Theorem raid6_disk_execution : ∃ z z',
 Proof. apply LegDiskRaid.raid6_life_exists. Qed.
 End Running.
 
+(** ** Shared trees on blocks
+
+Theorems about every state that the disk with shared trees reaches, where there is a key for each block of
+it. *)
+Module OnBlocks.
+Import Codec TreeDisk TreeDiskTheorem TreeIndex(trees, named).
+
+(** 19. A node has at most one kid for each digit, and goes into one block, whose codec reads it back: with
+digits of 6 bits, into 257 words. *)
+Theorem tree_nodes_fit {V} `{Value V} K bits levels n `{blocks, !blocks_laws} tr (c : state V) on m nd :
+  sound K → n ≤ 2 ^ (bits * S levels) → 1 + 4 * 2 ^ bits ≤ words → 2 ^ bits < limit →
+  shows (tree_disk K bits levels) (initial levels n) tr c →
+  TreeBlocks.small_numbers (trees (current (mem c))) on →
+  SharedTree.nodes (trees (current (mem c))) !! m = Some nd →
+  base.size (SharedTree.kids nd) ≤ 2 ^ bits ∧
+  ∃ b, pack (TreeBlocks.kids_words (trees (current (mem c))) on nd) = Some b ∧
+    unpack TreeBlocks.kids_codec b =
+      Some (TreeBlocks.entry (trees (current (mem c))) on <$> SharedTree.kids nd).
+Proof. intros. by eapply TreeDiskBlocks.nodes_fit. Qed.
+
+(** 19. What a checkpoint has of the trees beside their nodes grows with the number of views and of walks, and
+with how far these have come. Where no walk is left, that is a number of words for each view. *)
+Theorem tree_roots_bounded {V} `{Value V} K bits levels n tr (c : state V) on :
+  sound K → n ≤ 2 ^ (bits * S levels) → shows (tree_disk K bits levels) (initial levels n) tr c →
+  length (put TreeRoots.roots_codec (TreeBlocks.roots_of (trees (current (mem c))) on)) ≤
+    4 + base.size (SharedTree.claims (trees (current (mem c)))) * (11 + levels) +
+    TreeRoots.cursors (trees (current (mem c))) ∧
+  (no_walks c → TreeRoots.cursors (trees (current (mem c))) = 0 ∧
+    base.size (SharedTree.claims (trees (current (mem c)))) ≤ 1 + base.size (named (current (mem c)))).
+Proof. intros. by eapply TreeDiskBlocks.roots_bounded. Qed.
+
+Theorem tree_codecs_round_trip : round_trips TreeBlocks.kids_codec ∧ round_trips TreeRoots.roots_codec.
+Proof. split; [apply TreeBlocks.kids_round_trips|apply TreeRoots.roots_round_trips]. Qed.
+End OnBlocks.
+
 (** ** What they assume *)
 
-Import LogStructured Trees Forest Codes Legs Whole Running.
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
@@ -821,7 +856,8 @@ Definition all_theorems :=
    @group_is_taken,
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
-   @raid5_disk_execution, @raid6_disk_execution).
+   @raid5_disk_execution, @raid6_disk_execution,
+   @tree_nodes_fit, @tree_roots_bounded, @tree_codecs_round_trip).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -857,5 +893,6 @@ Definition all_counterexamples :=
    @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
-   @OverlappingDiskWitnesses.queue_needs_contract).
+   @OverlappingDiskWitnesses.queue_needs_contract,
+   @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done).
 Print Assumptions all_counterexamples.
