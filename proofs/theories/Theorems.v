@@ -13,6 +13,7 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks TreeBlocksWitnesses.
+From LogDisk Require TreeStoreTheorem TreeStoreCost TreeStoreWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
   LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
@@ -821,11 +822,85 @@ Proof. intros. by eapply TreeDiskBlocks.roots_bounded. Qed.
 
 Theorem tree_codecs_round_trip : round_trips TreeBlocks.kids_codec ∧ round_trips TreeRoots.roots_codec.
 Proof. split; [apply TreeBlocks.kids_round_trips|apply TreeRoots.roots_round_trips]. Qed.
+
 End OnBlocks.
+
+Module OnDevice.
+Import Codec Medium TreeStore TreeStoreTheorem TreeStoreWitnesses.
+
+(** 19. The trees on a device of blocks, as programs of reads, writes and flushes. A device holds a checkpoint
+([stored]); then come any changes of the trees and of what stands beside them, then another checkpoint, with
+any proposal of pages. Wherever the power cuts it short, recovery brings back what the checkpoint before
+had, or
+what this one has, and a checkpoint may follow. Any subset of what is not flushed survives; nodes and roots
+may
+tear, headers may not. Recovery writes nothing. *)
+Theorem tree_checkpoint_recovers `{blocks, !blocks_laws} {torn : tearing} {A} (c : codec A) l bits levels
+    f s0 on (x0 : A) n sl history s x places p m f' :
+  apart l → round_trips c → (∀ b, ¬ tears (header_at l b)) →
+  stored c l bits levels f s0 on x0 n sl →
+  Forall (TreeIndexBounds.of_record bits) history → SharedTree.run s0 history = Some s →
+  goes_to (checkpoint c l (Memory _ s on x n sl) places Done) (Medium f []) p m → may_leave m f' →
+  recovers_to c l bits levels f' s0 x0 n sl ∨
+  recovers_to c l bits levels f' (TreeIndex.act SharedTree.Checkpoint s) x (S n) (negb sl).
+Proof. intros ???. by apply checkpoint_recovers. Qed.
+
+(** 19. And where nothing cuts it short, it is taken, and the device holds it, or nothing has changed.
+It leaves
+alone what is not its own: the log, and data. *)
+Theorem tree_checkpoint_ends `{blocks, !blocks_laws} {torn : tearing} {A} (c : codec A) l bits levels
+    f s0 on (x0 : A) n sl history s x places :
+  apart l → round_trips c → (∀ b, ¬ tears (header_at l b)) →
+  stored c l bits levels f s0 on x0 n sl →
+  Forall (TreeIndexBounds.of_record bits) history → SharedTree.run s0 history = Some s →
+  let y := Memory _ s on x n sl in let y' := checkpointed y places in
+  let r := execute (checkpoint c l y places Done) (Medium f []) in
+  r = (y, Medium f []) ∨
+  r.1 = y' ∧ ∃ f', r.2 = Medium f' [] ∧
+    stored c l bits levels f' (TreeIndex.act SharedTree.Checkpoint s) (TreeStore.pages y') x (S n) (negb sl) ∧
+    ∀ a, ¬ touched l places (negb sl) a → a ≠ header_at l (negb sl) → f' a = f a.
+Proof. intros ???. by apply checkpoint_ends. Qed.
+
+(** 19. A checkpoint writes the new nodes, the roots and a header, and no others: these are so many block
+writes,
+and two flushes. The proposal is taken if it has as many pages as there are new nodes, none that the newest
+checkpoint uses, and numbers and roots go into their blocks. *)
+Theorem tree_checkpoint_cost `{blocks, !blocks_laws} {A} (c : codec A) l bits levels (y : memory A) places
+  body m :
+  TreeIndexBounds.kept_trees bits levels (TreeStore.trees y) → 1 + 4 * 2 ^ bits ≤ words → 2 ^ bits < limit →
+  TreeStoreCost.proper_places y places →
+  let y' := checkpointed y places in
+  TreeBlocks.small_numbers (TreeStore.trees y) (TreeStore.pages y') → serial y' < limit →
+  length body < limit →
+  pack_many (slot_blocks l) (put (body_codec c)
+    (TreeBlocks.roots_of (TreeStore.trees y') (TreeStore.pages y'), beside y)) = Some body →
+  (execute (checkpoint c l y places Done) m).1 = y' ∧
+  ProvedDiskProgress.cost (checkpoint c l y places Done) m =
+    (0, length (TreeBlocks.unwritten (TreeStore.trees y) (TreeStore.pages y)) + length body + 1, 2).
+Proof. apply TreeStoreCost.checkpoint_cost. Qed.
+
+(** 19. New nodes are at most one for each level and each block that was written or unmapped since the last
+checkpoint, however large the disk is. *)
+Theorem tree_new_nodes history s s' on :
+  SharedTreeInvariant.inv s → TreeBlocks.all_in_blocks s on → SharedTree.run s history = Some s' →
+  length (TreeBlocks.unwritten s' on) ≤ sum_list (TreeStoreCost.changes <$> history) * SharedTree.height s.
+Proof. apply TreeStoreCost.new_nodes. Qed.
+
+(** 12. An execution: a new device, writes, snapshots, a deletion, half of a walk, a checkpoint of 9 block
+writes
+and 2 flushes, and a recovery. *)
+Theorem tree_store_execution :
+  summary <$> made.1 = Some (1, 7, None, [None; None; None; None]) ∧
+  (SharedTree.birth <$> SharedTree.nodes (changed some_changes) !! 3) = None ∧
+  summary (saved some_changes six).1 = (2, 9, None, [Some 2; None; Some 2; Some 3]) ∧
+  found_of some_changes six = Some (2, 9, None, [Some 2; None; Some 2; Some 3]) ∧
+  ProvedDiskProgress.cost (checkpoint number (plain 8) (before some_changes) six Done) made.2 = (0, 9, 2).
+Proof. apply TreeStoreWitnesses.tree_store_execution. Qed.
+End OnDevice.
 
 (** ** What they assume *)
 
-Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks.
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
@@ -857,7 +932,8 @@ Definition all_theorems :=
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
    @raid5_disk_execution, @raid6_disk_execution,
-   @tree_nodes_fit, @tree_roots_bounded, @tree_codecs_round_trip).
+   @tree_nodes_fit, @tree_roots_bounded, @tree_codecs_round_trip, @tree_checkpoint_recovers,
+   @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes, @tree_store_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -894,5 +970,7 @@ Definition all_counterexamples :=
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
    @OverlappingDiskWitnesses.queue_needs_contract,
-   @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done).
+   @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
+   @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
+   @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all).
 Print Assumptions all_counterexamples.

@@ -261,7 +261,7 @@ Qed.
 (** The trees are read from the blocks as they were, with the pages of their nodes. *)
 Theorem trees_of_roots bits levels s on f : kept_trees bits levels s → in_blocks f s on → all_in_blocks s on →
   ∃ on', trees_of f (roots_of s on) = (s, on') ∧ in_blocks f s on' ∧ all_in_blocks s on' ∧
-    ∀ n p, on' !! n = Some p → on !! n = Some p ∧ is_Some (nodes s !! n).
+    roots_of s on' = roots_of s on.
 Proof.
   intros Hkept Hin Hall. unfold trees_of. change (roots_height (roots_of s on)) with (height s).
   rewrite (found_all bits levels) by done. unfold trees_found. simpl.
@@ -284,18 +284,22 @@ Proof.
     - intros (nd & Hn & Hl%bool_decide_unpack & Hp). exists (nd, p). split; [done|]. simpl. split; [|done].
       rewrite (all_found_node n nd Hn). unfold entry. rewrite Hn, Hp. simpl.
       by rewrite (proj2 (Nat.eqb_neq _ _)) by lia. }
+  assert (∀ m md, nodes s !! m = Some md → entry s on' m = entry s on m) as Hentry.
+  { intros m md Hm. unfold entry. rewrite Hm.
+    destruct (Nat.eqb_spec (length (place md)) (height s)) as [|Hne]; [done|].
+    assert (inner s md) as Hi.
+    { apply bool_decide_pack. destruct (kept_bounded _ _ _ Hkept) as [Hh Hbound].
+      pose proof (bounded_place _ _ _ (Hbound _ _ Hm)). lia. }
+    destruct (Hall m md Hm Hi) as [p Hp]. rewrite Hp. by rewrite (proj2 (Hon m p)) by by exists md. }
   split_and!; [by destruct s| | |].
   - intros n p (nd & Hn & _ & Hp)%Hon. destruct (Hin _ _ Hp) as [Hlt Hnd]. split; [done|].
     intros nd' Hn'. destruct (Hnd _ Hn') as [Hb (ks & Hks & Hfst & Hkid)]. split; [done|].
     exists ks. split_and!; [done..|]. intros d m md Hd Hm. destruct (Hkid _ _ _ Hd Hm) as [-> Hpage].
-    assert (inner s md → on' !! m = on !! m) as Hsame.
-    { intros Hi. destruct (Hpage Hi) as [p' Hp']. rewrite Hp'. apply Hon. by exists md. }
-    split; [|intros Hi; rewrite Hsame; auto]. f_equal. unfold entry. rewrite Hm.
-    destruct (Nat.eqb_spec (length (place md)) (height s)) as [|Hne]; [done|]. rewrite Hsame; [done|].
-    apply bool_decide_pack. destruct (kept_bounded _ _ _ Hkept) as [Hh Hbound].
-    pose proof (bounded_place _ _ _ (Hbound _ _ Hm)). lia.
+    split; [by erewrite Hentry|]. intros Hi. destruct (Hpage Hi) as [p' Hp']. exists p'. apply Hon.
+    by exists md.
   - intros n nd Hn Hi. destruct (Hall _ _ Hn Hi) as [p Hp]. exists p. apply Hon. by exists nd.
-  - intros n p (nd & ? & _ & ?)%Hon. split; [done|by eexists].
+  - unfold roots_of. f_equal. apply map_fmap_ext. intros j c _. f_equal.
+    destruct (nodes s !! root c) as [nd|] eqn:Hr; simpl; [|done]. by rewrite (Hentry _ _ Hr).
 Qed.
 
 (** ** Writing *)
