@@ -820,6 +820,16 @@ Theorem tree_roots_bounded {V} `{Value V} K bits levels n tr (c : state V) on :
     base.size (SharedTree.claims (trees (current (mem c)))) ≤ 1 + base.size (named (current (mem c)))).
 Proof. intros. by eapply TreeDiskBlocks.roots_bounded. Qed.
 
+(** 19. Whatever a step of this disk does to its trees while the power stays on (operations, walks,
+checkpoints,
+replay of the log) is a history of changes, after which a checkpoint on a device may follow (below). *)
+Theorem tree_disk_changes {V} `{Value V} K bits levels n tr (c : state V) a es c' :
+  sound K → n ≤ 2 ^ (bits * S levels) → shows (tree_disk K bits levels) (initial levels n) tr c →
+  perform K bits levels a c = Some (es, c') → at_phase c' ≠ Off → a ≠ Load →
+  ∃ history, Forall (TreeIndexBounds.of_record bits) history ∧
+    SharedTree.run (trees (current (mem c))) history = Some (trees (current (mem c'))).
+Proof. intros. by eapply TreeDiskBlocks.steps_are_changes. Qed.
+
 Theorem tree_codecs_round_trip : round_trips TreeBlocks.kids_codec ∧ round_trips TreeRoots.roots_codec.
 Proof. split; [apply TreeBlocks.kids_round_trips|apply TreeRoots.roots_round_trips]. Qed.
 
@@ -861,22 +871,20 @@ Theorem tree_checkpoint_ends `{blocks, !blocks_laws} {torn : tearing} {A} (c : c
     ∀ a, ¬ touched l places (negb sl) a → a ≠ header_at l (negb sl) → f' a = f a.
 Proof. intros ???. by apply checkpoint_ends. Qed.
 
-(** 19. A checkpoint writes the new nodes, the roots and a header, and no others: these are so many block
-writes,
-and two flushes. The proposal is taken if it has as many pages as there are new nodes, none that the newest
-checkpoint uses, and numbers and roots go into their blocks. *)
-Theorem tree_checkpoint_cost `{blocks, !blocks_laws} {A} (c : codec A) l bits levels (y : memory A) places
-  body m :
+(** 19. A checkpoint writes the new nodes, as many blocks as the roots and what stands beside them need, and a
+header; and waits for two flushes. The proposal is taken if it has as many pages as there are new nodes, none
+that the newest checkpoint uses, if the roots go into a slot, and numbers into words. *)
+Theorem tree_checkpoint_cost `{blocks, !blocks_laws} {A} (c : codec A) l bits levels (y : memory A) places m :
   TreeIndexBounds.kept_trees bits levels (TreeStore.trees y) → 1 + 4 * 2 ^ bits ≤ words → 2 ^ bits < limit →
   TreeStoreCost.proper_places y places →
   let y' := checkpointed y places in
   TreeBlocks.small_numbers (TreeStore.trees y) (TreeStore.pages y') → serial y' < limit →
-  length body < limit →
-  pack_many (slot_blocks l) (put (body_codec c)
-    (TreeBlocks.roots_of (TreeStore.trees y') (TreeStore.pages y'), beside y)) = Some body →
-  (execute (checkpoint c l y places Done) m).1 = y' ∧
+  slot_blocks l < limit →
+  let ws := put (body_codec c) (TreeBlocks.roots_of (TreeStore.trees y') (TreeStore.pages y'), beside y) in
+  Forall (λ w, w < limit) ws → length ws ≤ slot_blocks l * words →
+  (execute (checkpoint c l y places Done) m).1 = y' ∧ ∃ k, k ≤ S (length ws / words) ∧
   ProvedDiskProgress.cost (checkpoint c l y places Done) m =
-    (0, length (TreeBlocks.unwritten (TreeStore.trees y) (TreeStore.pages y)) + length body + 1, 2).
+    (0, length (TreeBlocks.unwritten (TreeStore.trees y) (TreeStore.pages y)) + k + 1, 2).
 Proof. apply TreeStoreCost.checkpoint_cost. Qed.
 
 (** 19. New nodes are at most one for each level and each block that was written or unmapped since the last
@@ -885,6 +893,12 @@ Theorem tree_new_nodes history s s' on :
   SharedTreeInvariant.inv s → TreeBlocks.all_in_blocks s on → SharedTree.run s history = Some s' →
   length (TreeBlocks.unwritten s' on) ≤ sum_list (TreeStoreCost.changes <$> history) * SharedTree.height s.
 Proof. apply TreeStoreCost.new_nodes. Qed.
+
+(** 19. As many pages are enough as the newest checkpoint has nodes, and there are new ones. *)
+Theorem tree_pages_suffice `{blocks} {A} (y : memory A) n :
+  base.size (TreeStore.pages y) + length (TreeBlocks.unwritten (TreeStore.trees y) (TreeStore.pages y)) ≤ n →
+  ∃ places, TreeStoreCost.proper_places y places ∧ Forall (λ p, p < n) places.
+Proof. apply TreeStoreCost.pages_suffice. Qed.
 
 (** 12. An execution: a new device, writes, snapshots, a deletion, half of a walk, a checkpoint of 9 block
 writes
@@ -932,8 +946,9 @@ Definition all_theorems :=
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
    @raid5_disk_execution, @raid6_disk_execution,
-   @tree_nodes_fit, @tree_roots_bounded, @tree_codecs_round_trip, @tree_checkpoint_recovers,
-   @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes, @tree_store_execution).
+   @tree_nodes_fit, @tree_roots_bounded, @tree_disk_changes, @tree_codecs_round_trip,
+   @tree_checkpoint_recovers,
+   @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes, @tree_pages_suffice, @tree_store_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -971,6 +986,8 @@ Definition all_counterexamples :=
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
    @OverlappingDiskWitnesses.queue_needs_contract,
    @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
+   @TreeBlocksWitnesses.cuts_are_no_changes,
    @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
-   @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all).
+   @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all,
+   @TreeStoreWitnesses.one_page_is_too_few).
 Print Assumptions all_counterexamples.

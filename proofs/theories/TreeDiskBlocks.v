@@ -52,4 +52,55 @@ Proof.
     split; [done|]. by apply elem_of_map_to_list. }
   simpl in Hl. rewrite !fmap_length in Hl. exact Hl.
 Qed.
+
+(** What a step of the disk does to its trees, while the power stays on, is a history of changes: of those
+after which a checkpoint on a device may follow. *)
+Theorem steps_are_changes tr c a es c' : shows M (initial levels blocks) tr c →
+  perform K bits levels a c = Some (es, c') → at_phase c' ≠ Off → a ≠ Load →
+  ∃ history, Forall (of_record bits) history ∧
+    SharedTree.run (trees (current (mem c))) history = Some (trees (current (mem c'))).
+Proof.
+  intros Hrun Ha Hon Hload.
+  destruct (reached_kept K bits levels blocks tr c) as [Hkeys Hlog Hpend Hkept _ _]; [done..|].
+  pose proof (kept_bounded _ _ _ Hkept) as [Hheight _].
+  assert (current (mem c') = current (mem c) → ∃ history, Forall (of_record bits) history ∧
+    SharedTree.run (trees (current (mem c))) history = Some (trees (current (mem c')))) as Hsame.
+  { intros ->. by exists []. }
+  assert (∀ r, within (size c) r → current (mem c') = current (carry_out bits r (mem c)) →
+    ∃ history, Forall (of_record bits) history ∧
+    SharedTree.run (trees (current (mem c))) history = Some (trees (current (mem c')))) as Hrecord.
+  { intros r Hr ->. destruct (reindex_run bits _ (size c) r (current (mem c)) Hheight Hr Hkeys)
+      as (history & Hh & E). exists history. split; [done|]. rewrite E. unfold carry_out.
+    by destruct (TreeIndex.reindex bits r (current (mem c))). }
+  destruct a as [r| | |r e|from lba count|from lba count e| |g xs|g|vs g|g|t n|places| |n|keep torn garbage
+    lost| | | |]; simpl in Ha; try done.
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - destruct (pending c) as [[r|]|] eqn:Hq; [|done..]. apply when_Some in Ha as [_ [= _ <-]].
+    apply (Hrecord r); [by apply Hpend|done].
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - destruct (view_of _ from); [|done]. by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - apply when_Some in Ha as [_ [= _ <-]]. by exists [].
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - apply when_Some in Ha as [_ [= _ <-]]. unfold clean. destruct (chunks_in _ _); by exists [].
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - unfold reclaim in Ha. pose proof (proj2 sound_design ReclaimUnreachable) as Hrule.
+    destruct (obeys K ReclaimUnreachable); [|done].
+    destruct (SharedTree.reclaim t n (trees (current (mem c)))) as [s'|] eqn:Hs'; simpl in Ha; [|done].
+    apply when_Some in Ha as [_ [= _ <-]]. exists [SharedTree.Reclaim t n].
+    split; [by repeat constructor|]. simpl. by rewrite Hs'.
+  - apply when_Some in Ha as [_ [= _ <-]]. exists [SharedTree.Checkpoint].
+    split; [by repeat constructor|]. simpl. unfold TreeIndex.act. simpl.
+    by destruct (SharedTreeInvariant.inv_live (kept_inv _ _ _ Hkept)) as [lc ->].
+  - destruct (nodes (mem c)); [|done]. by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - destruct (if obeys K TruncateAfterCommit then _ else _); [|done].
+    by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+  - by apply when_Some in Ha as [_ [= _ <-]].
+  - by apply when_Some in Ha as [_ [= _ <-]].
+  - destruct (log (dev c) !! _) as [r|] eqn:Hr; [|done]. apply when_Some in Ha as [_ [= _ <-]].
+    apply (Hrecord r); [|done]. apply Hlog. by eapply elem_of_list_lookup_2.
+  - by apply when_Some in Ha as [_ [= _ <-]]; apply Hsame.
+Qed.
 End Results.

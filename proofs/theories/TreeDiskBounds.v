@@ -173,16 +173,20 @@ Proof.
   eapply (IH a1 Hc1); [by eapply LogStructuredDiskInvariant.steps_invariant|by eapply perform_kept].
 Qed.
 
+Lemma reached_kept blocks tr c : sound K → blocks ≤ 2 ^ (bits * S levels) →
+  shows M (initial levels blocks) tr c → kept_state c.
+Proof.
+  intros HK Hblocks. apply (shows_kept _ _ _ _ HK (initial_stands bits levels blocks)
+    (LogStructuredDiskInvariant.initial_invariant K blocks) (kept_initial _ Hblocks)).
+Qed.
+
 (** The trees in memory, and those of the newest checkpoint. *)
 Theorem trees_kept blocks tr c : sound K → blocks ≤ 2 ^ (bits * S levels) →
   shows M (initial levels blocks) tr c →
   kept_trees (trees (current (mem c))) ∧
   ∀ i, newest (dev c) = Some i → kept_trees (trees (loaded (pages (dev c)) i)).
 Proof.
-  intros HK Hblocks Hrun.
-  destruct (shows_kept _ _ _ _ HK (initial_stands bits levels blocks)
-    (LogStructuredDiskInvariant.initial_invariant K blocks) (kept_initial _ Hblocks) Hrun)
-    as [_ _ _ Hcur Hnew _].
+  intros HK Hblocks Hrun. destruct (reached_kept _ _ _ HK Hblocks Hrun) as [_ _ _ Hcur Hnew _].
   split; [done|]. intros i Hi. by apply Hnew.
 Qed.
 End Bounds.

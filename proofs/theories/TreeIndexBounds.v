@@ -152,6 +152,16 @@ Proof.
   specialize (IH _ (act_kept _ _ Hs Ha)). by destruct (acts (act a s) l).
 Qed.
 
+(** Actions, one after the other, those that cannot be taken left out, are a history. *)
+Lemma acts_run l s : Forall of_record l →
+  ∃ history, Forall of_record history ∧ run s history = Some (acts s l).1.
+Proof.
+  intros Hl. revert s. induction Hl as [|a l Ha _ IH]; intros s; simpl; [by exists []|].
+  destruct (IH (act a s)) as (history & Hh & Hrun). destruct (acts (act a s) l) as [s' xs]. simpl in *.
+  unfold act in Hrun. destruct (apply a s) as [s1|] eqn:E; simpl in Hrun; [|by exists history].
+  exists (a :: history). split; [by constructor|]. simpl. by rewrite E.
+Qed.
+
 Lemma checkpoint_kept s : kept_trees s → kept_trees (act Checkpoint s).
 Proof. intros Hs. by apply act_kept. Qed.
 
@@ -167,20 +177,33 @@ Definition within {V} (blocks : nat) (r : record V) : Prop :=
   | _ => True
   end.
 
-Lemma reindex_kept {V} blocks (r : record V) i : kept_trees (trees i) → within blocks r →
-  blocks ≤ 2 ^ (bits * levels) → kept_trees (trees (reindex bits r i).1).
+Lemma actions_of_record {V} blocks (r : record V) i : height (trees i) = levels → within blocks r →
+  blocks ≤ 2 ^ (bits * levels) → Forall of_record (actions_of bits r i).
 Proof.
-  intros Hi Hr Hblocks. unfold reindex.
-  assert (Forall of_record (actions_of bits r i)) as Hl.
-  { destruct Hi as [_ _ [Hheight _]]. apply Forall_forall. intros a. destruct r as [lba data|lba count|n|n|n].
+  intros Hheight Hr Hblocks. apply Forall_forall. intros a. destruct r as [lba data|lba count|n|n|n].
     - intros (j & -> & [_ ?]%elem_of_seq)%elem_of_list_fmap. simpl in *. split; [|done]. simpl.
       rewrite Hheight. apply key_digits. lia.
     - intros (j & -> & [_ ?]%elem_of_seq)%elem_of_list_fmap. simpl in *. split; [|done]. simpl.
       rewrite Hheight. apply key_digits. lia.
     - by intros ->%elem_of_list_singleton.
     - simpl. destruct (named i !! n); simpl; [by intros ->%elem_of_list_singleton|by intros ?%elem_of_nil].
-    - simpl. destruct (named i !! n); simpl; [by intros ->%elem_of_list_singleton|by intros ?%elem_of_nil]. }
-  pose proof (acts_kept _ _ Hi Hl). by destruct (acts _ _).
+    - simpl. destruct (named i !! n); simpl; [by intros ->%elem_of_list_singleton|by intros ?%elem_of_nil].
+Qed.
+
+Lemma reindex_kept {V} blocks (r : record V) i : kept_trees (trees i) → within blocks r →
+  blocks ≤ 2 ^ (bits * levels) → kept_trees (trees (reindex bits r i).1).
+Proof.
+  intros Hi Hr Hblocks. pose proof (kept_bounded _ Hi) as [Hheight _]. unfold reindex.
+  pose proof (acts_kept _ _ Hi (actions_of_record _ r i Hheight Hr Hblocks)). by destruct (acts _ _).
+Qed.
+
+Lemma reindex_run {V} blocks (r : record V) i : height (trees i) = levels → within blocks r →
+  blocks ≤ 2 ^ (bits * levels) →
+  ∃ history, Forall of_record history ∧ run (trees i) history = Some (trees (reindex bits r i).1).
+Proof.
+  intros Hheight Hr Hblocks.
+  destruct (acts_run _ (trees i) (actions_of_record _ r i Hheight Hr Hblocks)) as (history & Hh & Hrun).
+  exists history. split; [done|]. unfold reindex. by destruct (acts _ _).
 Qed.
 
 End steps.

@@ -16,17 +16,38 @@ Definition proper_places y places : Prop :=
   length places = length (unwritten (trees y) (pages y)) ∧ NoDup places ∧
   Forall (λ p, p ∉ (map_to_list (pages y)).*2) places.
 
-Theorem checkpoint_cost bits levels y places body m : kept_trees bits levels (trees y) →
+(** Words go into as few blocks as they need. *)
+Lemma pack_many_some n ws : Forall (λ w, w < limit) ws → length ws ≤ n * words → ∃ bs,
+  pack_many n ws = Some bs ∧ length bs ≤ S (length ws / words).
+Proof.
+  pose proof words_positive as Hpos.
+  revert ws. induction n as [|n IH]; intros ws Hsmall Hlen; simpl in Hlen.
+  { destruct ws; [|simpl in Hlen; lia]. exists []. split; [done|simpl; lia]. }
+  destruct (decide (ws = [])) as [->|Hne]; [exists []; split; [done|simpl; lia]|].
+  destruct (pack_small (take words ws)) as [b Hb]; [rewrite take_length; lia|by apply Forall_take|].
+  destruct (IH (drop words ws)) as (bs & Hbs & Hk); [by apply Forall_drop|rewrite drop_length; lia|].
+  exists (b :: bs). split; [simpl; destruct ws; [done|]; by rewrite Hb, Hbs|]. simpl.
+  rewrite drop_length in Hk. destruct (decide (words ≤ length ws)) as [Hle|].
+  - pose proof (Nat.div_add (length ws - words) 1 words). rewrite Nat.mul_1_l in *.
+    replace (length ws - words + words) with (length ws) in * by lia. lia.
+  - assert (drop words ws = []) as E by (apply drop_ge; lia). rewrite E in Hbs.
+    destruct n; simpl in Hbs; injection Hbs as <-; simpl; lia.
+Qed.
+
+Theorem checkpoint_cost bits levels y places m : kept_trees bits levels (trees y) →
   1 + 4 * 2 ^ bits ≤ words → 2 ^ bits < limit → proper_places y places →
   let y' := checkpointed y places in
-  small_numbers (trees y) (pages y') → serial y' < limit → length body < limit →
-  pack_many (slot_blocks l) (put (body_codec beside_codec) (roots_of (trees y') (pages y'), beside y)) =
-    Some body →
-  (execute (checkpoint beside_codec l y places Done) m).1 = y' ∧
+  small_numbers (trees y) (pages y') → serial y' < limit → slot_blocks l < limit →
+  let ws := put (body_codec beside_codec) (roots_of (trees y') (pages y'), beside y) in
+  Forall (λ w, w < limit) ws → length ws ≤ slot_blocks l * words →
+  (execute (checkpoint beside_codec l y places Done) m).1 = y' ∧ ∃ k, k ≤ S (length ws / words) ∧
   cost (checkpoint beside_codec l y places Done) m =
-    (0, length (unwritten (trees y) (pages y)) + length body + 1, 2).
+    (0, length (unwritten (trees y) (pages y)) + k + 1, 2).
 Proof.
-  intros Hkept Hwords Hlimit Hplaces y' Hsmall Hserial Hblen Hbody. pose proof Hplaces as (Hlen & _ & _).
+  intros Hkept Hwords Hlimit Hplaces y' Hsmall Hserial Hslot ws Hws Hfits.
+  pose proof Hplaces as (Hlen & _ & _).
+  destruct (pack_many_some _ _ Hws Hfits) as (body & Hbody & Hk).
+  apply pack_many_prefix in Hbody as Hblen. destruct Hblen as [Hblen _]. unfold ws in Hbody.
   unfold checkpoint. fold y'. rewrite decide_True by done.
   destruct (mapM (λ e, pack (kids_words (trees y) (pages y') e.2)) (unwritten (trees y) (pages y)))
     as [nodes|] eqn:Hnodes.
@@ -35,9 +56,10 @@ Proof.
       cbv beta in Hnone. change (n, nd).2 with nd in Hnone. by rewrite Hb in Hnone. }
   rewrite Hbody. destruct (pack_small (put header_codec (serial y', length body))) as [header ->].
   { simpl. pose proof (Nat.pow_nonzero 2 bits). lia. }
-  { simpl. by repeat constructor. }
+  { simpl. repeat constructor; [done|lia]. }
   match goal with |- context [write_all ?ws ?p] => destruct (execute_write_all ws p m) as (m' & -> & ->) end.
-  split; [done|]. simpl. apply mapM_Some in Hnodes. pose proof (Forall2_length _ _ _ Hnodes) as Hnlen.
+  split; [done|]. exists (length body). split; [done|]. simpl. apply mapM_Some in Hnodes.
+  pose proof (Forall2_length _ _ _ Hnodes) as Hnlen.
   rewrite zip_with_length, !app_length, !fmap_length, seq_length. f_equal. f_equal. lia.
 Qed.
 End Cost.
@@ -61,6 +83,27 @@ Proof.
   induction l as [|x l IH]; [done|]. rewrite !filter_cons. destruct (decide (P x)) as [Hx|Hx].
   - rewrite decide_False by tauto. simpl. lia.
   - rewrite decide_True by done. simpl. lia.
+Qed.
+
+(** Pages for the nodes of the newest checkpoint and for the new ones are enough: a proposal is found. *)
+Theorem pages_suffice `{!blocks} {A} (y : memory A) n :
+  size (pages y) + length (unwritten (trees y) (pages y)) ≤ n →
+  ∃ places, proper_places y places ∧ Forall (λ p, p < n) places.
+Proof.
+  intros Hn. set (used := (map_to_list (pages y)).*2). set (free := filter (λ p, p ∉ used) (seq 0 n)).
+  assert (NoDup free) as Hdup by apply NoDup_filter, NoDup_seq.
+  assert (length (filter (λ p, ¬ (p ∉ used)) (seq 0 n)) ≤ size (pages y)) as Hused.
+  { unfold size, map_size. rewrite <- (fmap_length snd (map_to_list (pages y))).
+    apply submseteq_length, NoDup_submseteq; [apply NoDup_filter, NoDup_seq|].
+    intros p [Hp _]%elem_of_list_filter. by apply dec_stable. }
+  pose proof (length_filters (λ p, p ∉ used) (seq 0 n)) as Hall. rewrite seq_length in Hall.
+  fold free in Hall.
+  exists (take (length (unwritten (trees y) (pages y))) free). split; [split_and!|].
+  - rewrite take_length. lia.
+  - rewrite <- (take_drop (length (unwritten (trees y) (pages y))) free) in Hdup.
+    by apply NoDup_app in Hdup as [? _].
+  - apply Forall_take, Forall_forall. by intros p [? _]%elem_of_list_filter.
+  - apply Forall_take, Forall_forall. intros p [_ [_ ?]%elem_of_seq]%elem_of_list_filter. lia.
 Qed.
 
 (** The nodes that an action makes new are on the path of its key, at most one for each level. *)

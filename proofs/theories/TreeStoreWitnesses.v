@@ -79,3 +79,17 @@ Proof. split_and!; by vm_compute. Qed.
 (** [new_nodes] where not all nodes have a page: one is new without any change. *)
 Theorem first_checkpoint_writes_all : length (unwritten (new_trees 1) ∅) = 1.
 Proof. by vm_compute. Qed.
+
+(** [pages_suffice] with a page less: the only one is the root's, and a write needs another. *)
+Theorem one_page_is_too_few : let y := Memory _ (default (new_trees 0) (run (new_trees 0) [Write [0] 1]))
+    {[0 := 0]} 7 1 false in
+  size (pages y) + length (unwritten (trees y) (pages y)) = 2 ∧
+  ¬ ∃ places, proper_places y places ∧ Forall (λ p, p < 1) places.
+Proof.
+  intros y. assert (length (unwritten (trees y) (pages y)) = 1 ∧ (map_to_list (pages y)).*2 = [0]) as [Hlen
+  Hused]
+    by (split; by vm_compute).
+  split; [by vm_compute|]. intros (places & (Hl & _ & Hfree) & Hlow). rewrite Hlen in Hl.
+  destruct places as [|p [|]]; try done. rewrite Hused, Forall_singleton in Hfree.
+  rewrite Forall_singleton in Hlow. apply Hfree, elem_of_list_singleton. lia.
+Qed.
