@@ -39,8 +39,7 @@ Context `{!blocks} (f : nat → block).
 Definition kids_at (p : nat) : gmap nat kid := default ∅ (unpack kids_codec (f p)).
 
 (** The nodes from [k] down, which stands at [pl], but for the places that are to be skipped: each with its
-MBA
-or its page. *)
+MBA or its page. *)
 Fixpoint found_below (skip : path → bool) (levels : nat) (pl : path) (k : kid) : found :=
   if skip pl then ∅ else
   match levels with

@@ -5,8 +5,10 @@ A checkpoint writes the inner nodes that no page has, one block each, to pages t
 that the newest checkpoint does not use; and the roots, with what the disk keeps beside its trees, to the slot
 that is not in use. A flush; the header of that slot; a flush. Recovery reads the newer slot, then goes down
 from the roots, page by page. *)
+From LogDisk Require LogStructuredDiskReading.
 From LogDisk Require Import TreeIndexBounds.
 From LogDisk Require Import Medium Codec TreeBlocks TreeRoots.
+Import LogStructuredDisk(targets).
 
 (** Where things stand: the headers of the two slots, the blocks of their bodies, and the pages. *)
 Record layout := Layout {
@@ -60,8 +62,7 @@ Definition checkpoint {B} (y : memory A) (places : list nat) (k : memory A → p
     program block B :=
   let y' := checkpointed y places in
   let new := unwritten (trees y) (pages y) in
-  let used := (map_to_list (pages y)).*2 in
-  if decide (length places = length new ∧ NoDup places ∧ Forall (λ p, p ∉ used) places) then
+  if decide (length places = length new ∧ NoDup places ∧ Forall (λ p, p ∉ targets (pages y)) places) then
     match mapM (λ e, pack (kids_words (trees y) (pages y') e.2)) new,
           pack_many (slot_blocks l) (put body_codec (roots_of (trees y') (pages y'), beside y)) with
     | Some nodes, Some body =>
@@ -220,8 +221,9 @@ Proof.
   apply pack_unpack in Hheader; [|by apply both_round_trips].
   apply mapM_Some in Hnodes. pose proof (Forall2_length _ _ _ Hnodes) as Hnlen.
   assert (∀ n p, pages y !! n = Some p → p ∉ places) as Hfree'.
-  { intros n p Hn Hp. rewrite Forall_forall in Hfree. apply (Hfree _ Hp), elem_of_list_fmap.
-    exists (n, p). split; [done|]. by apply elem_of_map_to_list. }
+  { intros n p Hn Hp. rewrite Forall_forall in Hfree. apply (Hfree _ Hp),
+    LogStructuredDiskReading.elem_of_targets.
+    by exists n. }
   assert (∀ a, touched places (slot y') a → ¬ needed (pages y) (slot y) a) as Hapart.
   { intros a. by apply touched_not_needed. }
   set (addresses := (page_at l <$> places) ++ (body_at l (slot y') <$> seq 0 (length body))).

@@ -4,6 +4,7 @@ or unmapped meanwhile makes at most one node new for each level of its tree. *)
 From LogDisk Require Import TreeIndexBounds.
 From LogDisk Require TreeIndexLeaves ProvedDiskProgress.
 From LogDisk Require Import Medium Codec TreeBlocks TreeRoots TreeStore.
+Import LogStructuredDisk(targets).
 Import ProvedDiskProgress(cost, execute_write_all).
 
 Section Cost.
@@ -14,7 +15,7 @@ Implicit Types (y : memory A) (places : list nat).
 use. *)
 Definition proper_places y places : Prop :=
   length places = length (unwritten (trees y) (pages y)) ∧ NoDup places ∧
-  Forall (λ p, p ∉ (map_to_list (pages y)).*2) places.
+  Forall (λ p, p ∉ targets (pages y)) places.
 
 (** Words go into as few blocks as they need. *)
 Lemma pack_many_some n ws : Forall (λ w, w < limit) ws → length ws ≤ n * words → ∃ bs,
@@ -90,12 +91,12 @@ Theorem pages_suffice `{!blocks} {A} (y : memory A) n :
   size (pages y) + length (unwritten (trees y) (pages y)) ≤ n →
   ∃ places, proper_places y places ∧ Forall (λ p, p < n) places.
 Proof.
-  intros Hn. set (used := (map_to_list (pages y)).*2). set (free := filter (λ p, p ∉ used) (seq 0 n)).
+  intros Hn. set (used := targets (pages y)). set (free := filter (λ p, p ∉ used) (seq 0 n)).
   assert (NoDup free) as Hdup by apply NoDup_filter, NoDup_seq.
   assert (length (filter (λ p, ¬ (p ∉ used)) (seq 0 n)) ≤ size (pages y)) as Hused.
   { unfold size, map_size. rewrite <- (fmap_length snd (map_to_list (pages y))).
     apply submseteq_length, NoDup_submseteq; [apply NoDup_filter, NoDup_seq|].
-    intros p [Hp _]%elem_of_list_filter. by apply dec_stable. }
+    intros p [Hp _]%elem_of_list_filter. by apply (elem_of_list_to_set (C := gset nat)), dec_stable. }
   pose proof (length_filters (λ p, p ∉ used) (seq 0 n)) as Hall. rewrite seq_length in Hall.
   fold free in Hall.
   exists (take (length (unwritten (trees y) (pages y))) free). split; [split_and!|].

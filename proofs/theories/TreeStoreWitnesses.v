@@ -86,10 +86,12 @@ Theorem one_page_is_too_few : let y := Memory _ (default (new_trees 0) (run (new
   size (pages y) + length (unwritten (trees y) (pages y)) = 2 ∧
   ¬ ∃ places, proper_places y places ∧ Forall (λ p, p < 1) places.
 Proof.
-  intros y. assert (length (unwritten (trees y) (pages y)) = 1 ∧ (map_to_list (pages y)).*2 = [0]) as [Hlen
-  Hused]
-    by (split; by vm_compute).
+  intros y. assert (length (unwritten (trees y) (pages y)) = 1 ∧ elements (LogStructuredDisk.targets (pages
+  y)) = [0])
+    as [Hlen Hused] by (split; by vm_compute).
   split; [by vm_compute|]. intros (places & (Hl & _ & Hfree) & Hlow). rewrite Hlen in Hl.
-  destruct places as [|p [|]]; try done. rewrite Hused, Forall_singleton in Hfree.
-  rewrite Forall_singleton in Hlow. apply Hfree, elem_of_list_singleton. lia.
+  destruct places as [|p [|]]; try done. rewrite Forall_singleton in Hfree.
+  rewrite Forall_singleton in Hlow. apply Hfree, elem_of_elements. rewrite Hused.
+  apply elem_of_list_singleton.
+  lia.
 Qed.
