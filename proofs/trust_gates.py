@@ -116,6 +116,8 @@ DEFINITIONS = [
     "TreeBlocks.placed_on",
     "TreeBlocks.small_numbers",
     "TreeRoots.cursors",
+    "SharedTree.finish",
+    "SharedTreeCursor.goes_deep",
     "TreeStore.apart",
     "TreeStore.checkpoint",
     "TreeStore.recover",

@@ -13,7 +13,7 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks TreeBlocksWitnesses.
-From LogDisk Require TreeStoreTheorem TreeStoreCost TreeStoreWitnesses.
+From LogDisk Require SharedTreeCursor TreeStoreTheorem TreeStoreCost TreeStoreWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
   LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
@@ -820,6 +820,13 @@ Theorem tree_roots_bounded {V} `{Value V} K bits levels n tr (c : state V) on :
     base.size (SharedTree.claims (trees (current (mem c)))) ≤ 1 + base.size (named (current (mem c)))).
 Proof. intros. by eapply TreeDiskBlocks.roots_bounded. Qed.
 
+(** 19. A walk that goes through one subtree after the other, from the bottom up, has a short cursor: at most
+a place for each digit of each level on its way. *)
+Theorem tree_cursors_bounded fan c nd : SharedTreeCursor.goes_deep fan c nd →
+  NoDup (SharedTree.done (SharedTree.finish c nd)) ∧
+  length (SharedTree.done (SharedTree.finish c nd)) ≤ S (S (length (SharedTree.place nd)) * fan).
+Proof. apply SharedTreeCursor.cursor_bounded. Qed.
+
 (** 19. Whatever a step of this disk does to its trees while the power stays on (operations, walks,
 checkpoints,
 replay of the log) is a history of changes, after which a checkpoint on a device may follow (below). *)
@@ -946,7 +953,8 @@ Definition all_theorems :=
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
    @raid5_disk_execution, @raid6_disk_execution,
-   @tree_nodes_fit, @tree_roots_bounded, @tree_disk_changes, @tree_codecs_round_trip,
+   @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes,
+   @tree_codecs_round_trip,
    @tree_checkpoint_recovers,
    @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes, @tree_pages_suffice, @tree_store_execution).
 Print Assumptions all_theorems.
@@ -986,7 +994,7 @@ Definition all_counterexamples :=
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
    @OverlappingDiskWitnesses.queue_needs_contract,
    @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
-   @TreeBlocksWitnesses.cuts_are_no_changes,
+   @SharedTreeCursor.wide_walks_have_long_cursors, @TreeBlocksWitnesses.cuts_are_no_changes,
    @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
    @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all,
    @TreeStoreWitnesses.one_page_is_too_few).
