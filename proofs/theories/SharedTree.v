@@ -132,7 +132,9 @@ Definition kids_finished (h : heap) (c : claim) (nd : node) : bool :=
 Definition with_claims (s : state) (cs : gmap (nat + nat) claim) : state :=
   State (height s) (nodes s) (next s) (epoch s) cs.
 
-Definition finish (c : claim) (nd : node) : claim := Claim (parent c) (root c) (place nd :: done c).
+(** What stands below the place is not named any more. *)
+Definition finish (c : claim) (nd : node) : claim :=
+  Claim (parent c) (root c) (place nd :: filter (λ q, ¬ place nd `prefix_of` q) (done c)).
 
 (** One step of the walk of the dying claim [t], at node [n].  What the parent or a view beside it holds is
     left alone with all below it; else the kids come first, then [n] is left to another dying claim that

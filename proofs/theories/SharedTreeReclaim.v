@@ -102,7 +102,14 @@ Lemma finished_below c p q : finished c p → p `prefix_of` q → finished c q.
 Proof. unfold finished. rewrite !Exists_exists. intros (l&?&?) ?. exists l. split; [done|]. by etrans. Qed.
 
 Lemma finish_spec c nd p : finished (finish c nd) p ↔ place nd `prefix_of` p ∨ finished c p.
-Proof. unfold finished, finish. simpl. by rewrite Exists_cons. Qed.
+Proof.
+  unfold finished, finish. simpl. rewrite Exists_cons, !Exists_exists.
+  setoid_rewrite elem_of_list_filter. split.
+  - intros [?|(q&[_ Hq]&?)]; [by left|right; by exists q].
+  - intros [?|(q&Hq&Hp)]; [by left|]. destruct (decide (place nd `prefix_of` q)).
+    + left. by etrans.
+    + right. by exists q.
+Qed.
 
 (** Once the kids are finished, so is all below. *)
 Lemma kids_done H e nx h c n nd m md : tidy H e nx h → kids_finished h c nd = true →
