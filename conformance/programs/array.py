@@ -27,7 +27,7 @@ class Array:
         self._faulty_one_in = self._one_of(FAULTY_ONE_IN) if self._faults else 0
         self.devices: int = hello.get("devices", 0)
         self.tolerates: int = hello.get("tolerates", 0)
-        self.spares: int = hello.get("spares", 0)
+        self.spares: int = hello.get("spares", 0) if "device" in hello["capabilities"] else 0
         self._repair_seconds = hello.get("repair_seconds", 0)
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._back: int | None = None  # the device that came back last

@@ -90,6 +90,7 @@ class Search:
         self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
         self._mark: Step | None = None  # the mark of the next power cut, once it is chosen
         self._tried = 0  # number of steps called when the mark was last tried
+        self._position = self._last_flush = 0  # in the count of calls and answers
 
     @property
     def taken(self) -> int:
@@ -98,8 +99,8 @@ class Search:
 
     def run(self) -> int | None:
         """Return the index of the first event whose answer has no order; None if all have one."""
-        for _, answered, index in timeline(self.trace.events):
-            event = self.trace.events[index]
+        for position, answered, index in timeline(self.trace.events):
+            event, self._position = self.trace.events[index], position
             if not answered:
                 if model.answer_of(event) == "no-space":
                     self.held[index] = self._held()
@@ -173,6 +174,8 @@ class Search:
         """Add the configurations in which the mark is set now, after any steps in flight."""
         if self._mark is None or self._tried == self._flight.called:
             return  # without a new call, it was tried after all that it can come after
+        if self._position < self._last_flush:
+            return  # what it saves now does not survive that flush
         self._tried, mark = self._flight.called, self._mark
         self._block.moment()
         image = self._flight.known.images.get(mark.request, {})
@@ -299,6 +302,17 @@ class Search:
             if event["op"] == "crash" and event["called"] > start
         ]
         if cuts and self._flight.rules.profile == "prefix":
+            end = self.trace.events[cuts[0]]["called"]
+            self._last_flush = max(
+                (
+                    event["called"]
+                    for event in self.trace.events
+                    if event["op"] in ("flush", "restart")
+                    and start < event["called"] < end
+                    and model.answer_of(event) == "ok"
+                ),
+                default=0,
+            )
             event = {"op": MARK, "result": {"ok": True}}
             self._mark = self._flight.step(event, cuts[0], self._apart)
 

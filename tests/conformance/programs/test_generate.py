@@ -32,12 +32,23 @@ def test_the_same_seed_gives_the_same_programs() -> None:
 
 
 def test_only_what_is_declared_is_asked_for() -> None:
-    asked = {r["op"] for p in programs(50, capabilities=["flush"]) for r in p}
+    asked = {r["op"] for p in programs(50, capabilities=["flush"], spares=1) for r in p}
     assert asked == {"create", "write", "read", "flush"}
     asked = {r["op"] for p in programs(50, crash_profile=None) for r in p}
     assert "crash" not in asked
     asked = {r["op"] for p in programs(50, capabilities=["device"]) for r in p}
     assert {"fail", "return", "replace", "tick", "settle"} <= asked
+
+
+def test_once_spares_stand_in_for_devices_as_many_others_fail() -> None:
+    relied = 0
+    hello = {"devices": 5, "tolerates": 1, "spares": 1, "repair_seconds": 60}
+    for program in programs(40, capabilities=["device"], **hello):
+        ops = [request["op"] for request in program if request["op"] not in ("read", "write")]
+        relied += any(
+            ops[at : at + 4] == ["fail", "tick", "settle", "fail"] for at in range(len(ops))
+        )
+    assert relied > 10, relied
 
 
 def test_a_target_that_can_is_scrubbed_at_the_end() -> None:
