@@ -82,6 +82,9 @@ Fixpoint granted {A} (p : program A) (m : medium) : Prop :=
   | Assume φ k => φ = true ∧ granted k m
   end.
 
+Lemma granted_write_all {A} ws (k : program A) m : (∀ m, granted k m) → granted (write_all ws k) m.
+Proof. intros Hk. revert m. induction ws as [|[a b] ws IH]; simpl; auto. Qed.
+
 (** ** Crash safety: whenever the power fails, [P] is true of what is left; in the end, [Q]. *)
 
 Definition safe (P : contents → Prop) (m : medium) : Prop := ∀ f, may_leave m f → P f.

@@ -10,10 +10,6 @@ Implicit Types (f : contents block) (d : disk block) (q : request).
 
 (** ** A new disk *)
 
-Lemma granted_write_all {A} ws (k : program block A) m :
-  (∀ m, granted k m) → granted (write_all ws k) m.
-Proof. intros Hk. revert m. induction ws as [|[a b] ws IH]; simpl; auto. Qed.
-
 (** It assumes nothing. *)
 Lemma granted_format g m : granted (format g) m.
 Proof.

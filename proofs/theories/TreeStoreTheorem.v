@@ -72,6 +72,44 @@ Proof.
     + eapply in_blocks_spares; [done|by eapply apply_spares|by eapply apply_height|done].
 Qed.
 
+(** ** The programs assume nothing. *)
+
+Lemma granted_checkpoint {B} y places (k : memory A → program block B) m :
+  (∀ y m, granted (k y) m) → granted (checkpoint beside_codec l y places k) m.
+Proof.
+  intros Hk. unfold checkpoint. destruct (decide _); [|done]. destruct (mapM _ _); [|done].
+  destruct (pack_many _ _); [|done]. destruct (pack _); [|done]. apply granted_write_all. intros m'. apply Hk.
+Qed.
+
+Lemma granted_read_all {B} addresses (k : list block → program block B) m :
+  (∀ bs m, granted (k bs) m) → granted (read_all addresses k) m.
+Proof. revert k m. induction addresses as [|a addresses IH]; intros k m Hk; simpl; [done|]. by apply IH. Qed.
+
+Lemma granted_read_each {B C} (read : C → (found → program block B) → program block B) xs h k m :
+  (∀ c k m, (∀ h m, granted (k h) m) → granted (read c k) m) → (∀ h m, granted (k h) m) →
+  granted (read_each read xs h k) m.
+Proof.
+  intros Hread. revert h k m. induction xs as [|c xs IH]; intros h k m Hk; simpl; [done|].
+  apply Hread. intros h1 m1. by apply IH.
+Qed.
+
+Lemma granted_read_below {B} skip height pl e (k : found → program block B) m :
+  (∀ h m, granted (k h) m) → granted (read_below l skip height pl e k) m.
+Proof.
+  revert pl e k m. induction height as [|height IH]; intros pl e k m Hk; simpl; destruct (skip pl); try done.
+  apply granted_read_each; [|done]. intros c k' m' Hk'. by apply IH.
+Qed.
+
+Lemma granted_recover {B} (k : option (memory A) → program block B) m :
+  (∀ found m, granted (k found) m) → granted (recover beside_codec l k) m.
+Proof.
+  intros Hk. simpl. destruct (newer _ _) as [[s [n len]]|]; [|done]. apply granted_read_all. intros bs m'.
+  destruct (unpack_many _ _) as [[r x]|]; [|done]. apply granted_read_each; [|done].
+  intros e k' m1 Hk'. unfold read_claim. destruct (e.2.2) as [[pl e']|]; [|done]. by apply granted_read_below.
+Qed.
+
+(** ** After any changes *)
+
 (** Some I/Os of a program. *)
 Definition goes_to {B} (p : program block B) m p' m' : Prop :=
   rtc (λ a b, io a.1 a.2 = Some b) (p, m) (p', m').
@@ -95,7 +133,7 @@ Proof.
   assert (crash_safe (λ _, True) (λ r m, ∃ on', stored f s on' x n sl ∧ (r, m) =
     (Some (Memory _ s on' x n sl), Medium f [])) (recover beside_codec l Done) (Medium f [])) as Hsafe.
   { eapply recover_safe; [done|done|]. intros on' Hs'. split; [done|]. by exists on'. }
-  apply crash_safe_execute in Hsafe as (on' & Hs' & E). exists on'. split; [done|].
+  apply crash_safe_execute in Hsafe as (on' & Hs' & E); [|by apply granted_recover]. exists on'. split; [done|].
   rewrite <- E. by destruct (execute _ _).
 Qed.
 
@@ -140,7 +178,7 @@ Proof.
   { eapply (checkpoint_safe beside_codec l bits levels); simpl; try done.
     - split; [done|]. by left.
     - intros f1 H1 _ Hother. split; [done|]. right. split; [done|]. by exists f1. }
-  apply crash_safe_execute in Hsafe. fold r in Hsafe.
+  apply crash_safe_execute in Hsafe; [|by apply granted_checkpoint]. fold r in Hsafe.
   destruct Hsafe as [E|?]; [left|by right]. rewrite <- E. by destruct r.
 Qed.
 
@@ -229,7 +267,7 @@ Proof.
         apply (Hat _ _ (S (S i))); [|done|apply (body_no_header _ l_apart); lia]. simpl.
         by rewrite list_lookup_fmap, lookup_seq_lt by done.
       + apply lookup_ge_None in Hb. by rewrite lookup_seq_ge by done. }
-  apply crash_safe_execute in Hsafe. rewrite Hrun in Hsafe. simpl in Hsafe.
+  apply crash_safe_execute in Hsafe; [|by apply granted_write_all]. rewrite Hrun in Hsafe. simpl in Hsafe.
   destruct Hsafe as (f' & -> & [= ->] & Hs). by exists f'.
 Qed.
 End Recovers.

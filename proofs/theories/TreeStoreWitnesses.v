@@ -6,8 +6,8 @@ From LogDisk Require ProvedDiskProgress.
 From LogDisk Require Import Medium Codec ByteBlocks TreeBlocks TreeRoots TreeStore TreeStoreTheorem
 TreeStoreCost.
 
-(** Blocks of 64 words of one byte; two headers, two slots of [n] blocks, then pages. *)
-Local Instance small_blocks : blocks := byte_blocks 1 64.
+(** Blocks of 64 words of one byte, no digests; two headers, two slots of [n] blocks, then pages. *)
+Local Instance small_blocks : blocks := byte_blocks 1 64 (λ _, (0, 0)) (λ _, false).
 
 Definition plain (n : nat) : layout :=
   Layout (λ s, if s then 1 else 0) (λ s i, 2 + (if s then n else 0) + i) (λ p, 2 + 2 * n + p) n.
