@@ -168,7 +168,7 @@ class Views:
 
     def waiting_changes(self) -> list[int]:
         """Return how many changes wait in each map, live the last."""
-        return [*self.frozen_maps.changes(), len(self.live_map.recent)]
+        return [len(map.recent) for map in (*self.frozen_maps, self.live_map)]
 
     def children(self, parent: int, *, but: View | None = None) -> list[View]:
         """Return the views whose parent has this id, without the view `but`."""
