@@ -24,7 +24,7 @@ class MergeQueue(deque[LogicalMap]):
         Returns whether nothing is left of what has to be merged. Raises NoSpace, DataLost.
         """
         while self and most > 0:
-            most -= self[0].merge(most)
+            most -= len(self[0].merge(most))
             if not self[0].recent:
                 self.popleft().give_tree()
         if self:

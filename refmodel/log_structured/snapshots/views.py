@@ -103,6 +103,7 @@ class Views:
         old = self.live
         old.taken = old.map.born = self._pages.clock.tick()
         self._retire(old)
+        self.live_map.remembers = False
         self.frozen_maps.add(old.map)
         self.live_map = self._new_live_map(self._next_id, 0)
         self.live_map.frozen = old.taken
