@@ -46,15 +46,6 @@ class Component:
         assert device is not None, "only components of reachable members are read"
         return device.read(self.base + offset, length)
 
-    def write(self, offset: int, data: bytes | memoryview, cause: str) -> None:
-        """Write to the device, counted under a cause; durable after the next flush."""
-        device, length = self.member.device, len(data)
-        self.meter.writes[cause] += 1
-        self.meter.bytes_written[cause] += length
-        assert device is not None, "only components of reachable members are written"
-        assert offset + length <= self.size, "a write goes beyond its component"
-        device.write(self.base + offset, data)
-
     def allocate(self, offset: int, length: int) -> None:
         """Have the host keep room for bytes that are to be written."""
         device = self.member.device
@@ -120,7 +111,7 @@ class ComponentSet:
         Raises HostFull, and DataLost as `write` does.
         """
         for component in self.components:
-            if component.member.reachable:
+            if component.member.device is not None:
                 try:
                     component.allocate(offset, length)
                 except OSError as error:
@@ -130,7 +121,7 @@ class ComponentSet:
     def flush(self, cause: str) -> None:
         """Make durable what was written before. Raises DataLost as `write` does."""
         for component in self.components:
-            if component.member.reachable:
+            if component.member.device is not None:
                 try:
                     component.flush(cause)
                 except OSError as error:
@@ -140,7 +131,7 @@ class ComponentSet:
         self, component: Component, offset: int, length: int, cause: str
     ) -> bytes | None:
         """Return what a component holds, good or not; None if its device is gone."""
-        if not component.member.reachable:
+        if component.member.device is None:
             return None
         self.ios += 1
         try:
@@ -152,12 +143,19 @@ class ComponentSet:
     def write_component(
         self, component: Component, offset: int, data: bytes | memoryview, cause: str
     ) -> bool:
-        """Write to a component. Returns whether its device has the data. Every write comes here."""
-        if not component.member.reachable:
+        """Write to a component, counted under a cause; durable after the next flush.
+
+        Returns whether its device has the data. Every write comes here.
+        """
+        device, meter, length = component.member.device, component.meter, len(data)
+        if device is None:
             return False
+        assert offset + length <= component.size, "a write goes beyond its component"
         self.ios += 1
+        meter.writes[cause] += 1
+        meter.bytes_written[cause] += length
         try:
-            component.write(offset, data, cause)
+            device.write(component.base + offset, data)
         except OSError as error:
             self._failed(component.member, error)
             return False

@@ -58,7 +58,7 @@ class Member:
 
     @property
     def reachable(self) -> bool:
-        """True if its device can be read and written."""
+        """True if its device can be read and written: then it has one while the disk is open."""
         return self.state in REACHABLE
 
     # While the disk is opened.

@@ -29,13 +29,13 @@ class Stopwatch:
     """
 
     def __init__(self, *, wall: bool) -> None:
-        self._read = time.perf_counter_ns if wall else time.thread_time_ns
+        self.read = time.perf_counter_ns if wall else time.thread_time_ns  # idle time is not in it
         self._wall = wall
-        self._skipped = -self._read()
+        self._skipped = -self.read()
 
     def nanoseconds(self) -> int:
         """Nanoseconds since it was made."""
-        return self._read() + self._skipped
+        return self.read() + self._skipped
 
     def now(self) -> float:
         """Return seconds since it was made."""
@@ -165,7 +165,7 @@ class Clients:
 
         `rate` is in operations per second; 0: a closed loop.
         """
-        THREAD.measure(self._watch.nanoseconds)
+        THREAD.measure(self._watch.read)
         count = len(stretch.requests)
         batch = 1 if rate else stretch.access.in_flight
         first = self._watch.now()

@@ -130,6 +130,7 @@ def unmap_in_shared_leaf(disk: LogStructuredDisk) -> None:
                 continue
             at = leaf.keys.index(mapped)
             del leaf.keys[at], leaf.values[at]
+        live.remembers = False
 
     override(state, "unmap", unmap)
 

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Protocol
 
 from refmodel.core.errors import BadRequest, OutOfRange
 
 BLOCK_BYTES = tuple(512 << power for power in range(8))
+LBA = itemgetter(0)  # of a write, (LBA, data)
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -68,12 +70,14 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
 
     Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
     """
-    size, lengths = shape.block_bytes, [len(data) for _, data in writes]
-    for length in lengths:
-        if not length or length % size:
+    size, counts = shape.block_bytes, []
+    for _, data in writes:
+        count, rest = divmod(len(data), size)
+        if rest or not count:
             raise BadRequest(
-                f"a write is a whole number of blocks of {size} bytes; this one has {length} bytes"
+                f"a write is a whole number of blocks of {size} bytes;"
+                f" this one has {len(data)} bytes"
             )
-    counts = [length // size for length in lengths]
-    require_ranges(shape, zip([lba for lba, _ in writes], counts, strict=True))
+        counts.append(count)
+    require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

@@ -43,7 +43,8 @@ class DurableLog:
         self._events = events
         self._base = base
         self.size = size
-        self._allocated: set[int] = set()  # parts of the ring that the host keeps room for
+        self._allocated: set[int] = set()  # where parts of the ring begin that have room kept
+        self._kept = 0  # position up to which room is kept for the records behind the head
         self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed
         self.head = 0  # position behind the newest record
@@ -61,7 +62,7 @@ class DurableLog:
     def fits(self, bytes: int) -> bool:
         """Return whether records of `bytes` bytes fit behind the head, before the tail."""
         opening = 0 if self._begun else RECORD_UNIT
-        return self.used + opening + bytes <= self.size
+        return self.head - self.tail + opening + bytes <= self.size
 
     def could_ever_fit(self, bytes: int) -> bool:
         """Return whether records of `bytes` bytes fit into an empty log."""
@@ -73,15 +74,16 @@ class DurableLog:
         So an append that is to come cannot fail on one mirror for want of room. Raises HostFull if
         there is none; then nothing has changed.
         """
-        at = self.head % self.size
-        end = at + bytes + RECORD_UNIT  # the record that begins a generation may come first
-        for first, last in ((at, min(end, self.size)), (0, end - self.size)):
-            for part in range(first // ALLOCATED_BYTES, -(-last // ALLOCATED_BYTES)):
-                if part not in self._allocated:
-                    start = part * ALLOCATED_BYTES
-                    length = min(ALLOCATED_BYTES, self.size - start)
-                    self._leg.allocate(self._base + start, length)
-                    self._allocated.add(part)
+        end = self.head + bytes + RECORD_UNIT  # the record that begins a generation may come first
+        self._kept = max(self._kept, self.head)
+        while self._kept < end:
+            at = self._kept % self.size
+            start = at - at % ALLOCATED_BYTES
+            length = min(ALLOCATED_BYTES, self.size - start)
+            if start not in self._allocated:
+                self._leg.allocate(self._base + start, length)
+                self._allocated.add(start)
+            self._kept += start + length - at
 
     @spent_on(LOG)
     def append(self, *records: Record) -> None:
@@ -89,7 +91,8 @@ class DurableLog:
 
         The records get their sequence numbers. They must fit.
         """
-        self.begin()
+        if not self._begun:
+            self.begin()
         self._write(*records)
         self._in_flight = True
 
@@ -229,7 +232,7 @@ class DurableLog:
             for record in records:
                 self._emit_stored("append", record, record.stored_bytes, whole)
         self.head, self.sequence = self.head + len(raw), sequence
-        assert self.used <= self.size, "records were appended that did not fit"
+        assert self.head - self.tail <= self.size, "records were appended that did not fit"
 
     def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:
         """Return bytes for the head with their offsets in the leg; two parts if the ring ends."""

@@ -17,7 +17,16 @@ def audit(state: DiskState) -> list[str]:
 
     Reclaim may be under way, and dropped chunks may still be in the maps.
     """
-    return [*_chunks(state), *_sharing(state), *_segments(state), *_pages(state)]
+    parts = (_live, _chunks, _sharing, _segments, _pages)
+    return [wrong for part in parts for wrong in part(state)]
+
+
+def _live(state: DiskState) -> Iterator[str]:
+    """Yield where live remembers what its tree does not hold."""
+    live = state.views.live_map
+    held = dict(live.items())
+    if wrong := [lba for lba, mba in live.remembered() if held.get(lba) != mba]:
+        yield f"live remembers blocks {wrong} as they are not"
 
 
 def _held(state: DiskState) -> set[int]:

@@ -64,7 +64,7 @@ class Requests:
 
     def write(self, lba: int, data: bytes) -> Process[None]:
         """Write whole blocks from `lba` on."""
-        geometry = self._disk.geometry
+        geometry = self._state.geometry
         (count,) = whole_blocks(geometry, [(lba, data)])
         record = Record(RecordKind.WRITE, lba, count, data=data)
         if (
@@ -78,12 +78,12 @@ class Requests:
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> Process[None]:
         """Write several extents, each an LBA and whole blocks, in one record of the log."""
-        counts = whole_blocks(self._disk.geometry, writes)
+        counts = whole_blocks(self._state.geometry, writes)
         yield from self._change(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
 
     def unmap(self, lba: int, count: int) -> Process[None]:
         """Let `count` blocks from `lba` on read as zeroes."""
-        require_range(self._disk.geometry, lba, count)
+        require_range(self._state.geometry, lba, count)
         yield from self._change(Record(RecordKind.UNMAP, lba, count), [count])
 
     def read_many(
@@ -177,7 +177,7 @@ class Requests:
         self._disk.require_usable()
         views = self._state.views
         source = views.live if view is None else views.named(view)
-        require_ranges(self._disk.geometry, reads)
+        require_ranges(self._state.geometry, reads)
         lbas = (
             [at for lba, count in reads for at in range(lba, lba + count)]
             if sum(counts) > len(counts)
@@ -236,9 +236,12 @@ class Requests:
                 raise
         finally:
             self._admitting = False
-        if state.in_flight:
-            disk = self._disk
-            yield Effect("applied", lambda: not state.awaits(record) or disk.broken)
+        if in_flight := state.in_flight:
+            disk, sequence = self._disk, record.sequence
+            yield Effect(
+                "applied",
+                lambda: not in_flight or in_flight[0].sequence > sequence or disk.broken,
+            )
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
         if state.chunks.may_fill_segment:
@@ -255,39 +258,51 @@ class Requests:
 
         Where there is none at once, the operations in flight happen first, and then it is made.
         """
-        state, disk = self._state, self._disk
-        disk.guarded(self._work, record)
-        if state.in_flight:
-            if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
-                disk.guarded(state.log.allocate, record.stored_bytes)
-                return
-            yield self._until("room", lambda: not state.in_flight)
+        state, disk, find = self._state, self._disk, self._work
+        while not disk.guarded(find, record, refusable):
+            if state.in_flight:
+                yield self._until("room", lambda: not state.in_flight)
+            else:
+                yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
-        if not disk.array.redundant:
-            disk.guarded(disk.repair)  # before space is reserved: its checkpoint takes a segment
-        while True:
-            try:
-                disk.guarded(self._space.reserve, record, refusable=refusable)
-                return
-            except NoSpace:
-                if not state.segments.held_by_reads:
-                    raise
-            yield self._until("reads", lambda: not state.segments.held_by_reads)
-            disk.require_writable()
+            find = self._reserve
 
     @spent_on(ROOM)
-    def _work(self, record: Record) -> None:
-        """Do the background work that a change earns."""
-        self._state.survey.keep_up()
-        self._state.merge(record.count)
+    def _work(self, record: Record, refusable: bool) -> bool:
+        """Do the background work that a change earns, then find space for it.
+
+        Returns False if something in flight has to end before.
+        """
+        state = self._state
+        state.survey.keep_up()
+        state.merge(record.count)
         try:
             if not self._cleaning.step(record):
                 writes = record.kind in WRITES
                 self._checkpoints.step(record.stored_bytes, blocks=record.count, freezes=writes)
         except HostRefused:
             pass  # it is tried again, and must be done only when the log is full
-        for _ in range(RECLAIM_STEPS if self._state.views.deleted else 0):
-            self._state.reclaimer.reclaim()
+        for _ in range(RECLAIM_STEPS if state.views.deleted else 0):
+            state.reclaimer.reclaim()
+        if not state.in_flight:
+            return self._reserve(record, refusable)
+        if not self._disk.array.redundant or not self._space.has_room(record, refusable):
+            return False
+        state.log.allocate(record.stored_bytes)
+        return True
+
+    @spent_on(ROOM)
+    def _reserve(self, record: Record, refusable: bool) -> bool:
+        """Find space while nothing is in flight; False if reads hold what might be freed."""
+        if not self._disk.array.redundant:
+            self._disk.repair()  # before space is reserved: its checkpoint takes a segment
+        try:
+            self._space.reserve(record, refusable)
+        except NoSpace:
+            if not self._state.segments.held_by_reads:
+                raise
+            return False
+        return True
 
     def _until(self, what: str, ready: Callable[[], bool]) -> Effect:
         """Wait until something holds, or the disk has become unusable."""

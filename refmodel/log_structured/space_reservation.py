@@ -6,7 +6,6 @@ still delete, clean and recover.
 """
 
 from refmodel.core.errors import BadRequest, NoSpace
-from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.journal.record import Record
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.cleaning import WRITES, Cleaning
@@ -34,7 +33,6 @@ class SpaceReservation:
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
 
-    @spent_on(ROOM)
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
 
@@ -48,18 +46,19 @@ class SpaceReservation:
                 f"{logged} bytes do not fit the log of {state.geometry.log_bytes} bytes at once"
             )
         blocks = record.count if record.kind in WRITES else 0
-        if blocks:
+        if blocks and not self._has_space(blocks):
             self._reserve_chunks(record, blocks)
         if refusable:
-            self._reserve_pages(record.count)
-            self._reserve_segments(blocks)
+            if self._lacking_pages(record.count):
+                self._reserve_pages(record.count)
+            if state.segments.free_count < self._segments_for(blocks):
+                self._reserve_segments(blocks)
         if not state.log.fits(logged):
             self._checkpoints.finish()
             if not state.log.fits(logged):
                 self._checkpoints.run()
         state.log.allocate(logged)
 
-    @spent_on(ROOM)
     def has_room(self, record: Record, refusable: bool = True) -> bool:
         """Return whether there is space for an operation besides those in flight, as it is now.
 
@@ -78,8 +77,6 @@ class SpaceReservation:
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
         """Make sure that views hold no more chunks than the cleaner can work with."""
         state = self._state
-        if self._has_space(blocks):
-            return
         size = state.geometry.block_bytes
         extents = [(lba, len(data) // size) for lba, data in record.writes] or [
             (record.lba, record.count)
@@ -119,8 +116,6 @@ class SpaceReservation:
     def _reserve_segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
         segments, needed = self._state.segments, self._segments_for(blocks)
-        if segments.free_count >= needed:
-            return
         self._cleaning.forced += 1
         for _ in range(4 * segments.count):
             if not self._cleaning.run() and not self._reclaim_segment():
@@ -159,8 +154,6 @@ class SpaceReservation:
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         pages, reclaimer = self._state.pages, self._state.reclaimer
-        if not self._lacking_pages(blocks):
-            return
         self._state.survey.finish()
         if lacking := self._lacking_pages(blocks):
             while len(pages.pending) < lacking and reclaimer.reclaim():

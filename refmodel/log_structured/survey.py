@@ -32,6 +32,7 @@ class Survey:
         self._read_ahead = read_ahead  # nodes that are read while the disk is opened,
         self._leaves_ahead = leaves  # and of these the first, among which there are leaves
         self._marking = self._new_marking()
+        self._ended = False  # whether a change has found it done: it stays so
 
     @property
     def is_done(self) -> bool:
@@ -83,9 +84,10 @@ class Survey:
 
     def keep_up(self) -> None:
         """Do the step that a change earns, or more if it needs more. Raises DataLost."""
-        if not self.is_done:
+        if not self._ended:
             self.step()
             self.finish_if_scarce()
+            self._ended = self.is_done
 
     def finish(self) -> None:
         """Do all that is left. Raises DataLost."""

@@ -68,11 +68,10 @@ class Scheduler:
 
         Raises PowerCut; then no process is left. Raises what background work raises.
         """
-        ready = [
-            running
-            for running in self._running
-            if running.effect.ready is None or running.effect.ready()
-        ]
+        ready = []
+        for running in self._running:
+            if (condition := running.effect.ready) is None or condition():
+                ready.append(running)
         if not ready:
             return False
         chosen = ready[self.choose(len(ready))] if len(ready) > 1 else ready[0]

@@ -7,6 +7,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
@@ -80,14 +81,16 @@ class ChunkStore:
     def drop(self, mbas: list[int]) -> None:
         """Forget chunks that no view holds any more. The maps follow in `remove_dropped`."""
         bank = self.bank
-        banked = [mba for mba in mbas if mba in bank]
-        stored = [mba for mba in mbas if mba not in bank] if banked else mbas
+        banked = [*filter(bank.__contains__, mbas)]
+        stored = [*filterfalse(bank.__contains__, mbas)] if banked else mbas
         for mba in banked:
             del bank[mba]
-        self._dequeue(banked)
+        if banked:
+            self._dequeue(banked)
         self.dropped += stored
         if not self._deduplicates:
-            self._stay(stored)
+            if self.leaving or self.moving:
+                self._stay(stored)
             return
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)

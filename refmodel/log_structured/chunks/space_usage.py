@@ -65,7 +65,7 @@ class SpaceUsage:
         """Units that the chunks of the bank, and those that move, would take."""
         moving = self._chunks.moving
         if not self._compresses:
-            return self.bank_units + len(moving)
+            return len(self._chunks.bank) + len(moving)
         return self.bank_units + sum(map(len, moving.values())) // self._addressing.unit_bytes
 
     def left_in_last_segment(self, coming: int) -> int:

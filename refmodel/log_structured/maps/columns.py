@@ -38,9 +38,6 @@ class Table:
         """Return a row, or a table of the rows of a slice."""
         if isinstance(at, slice):
             return Table([column[at] for column in self.columns])
-        if len(self.columns) == 2:  # the middle map: each read of a chunk comes here
-            first, second = self.columns
-            return first[at], second[at]
         return tuple([column[at] for column in self.columns])
 
     def __setitem__(self, at: int, row: Row) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.columns import put_between
-from refmodel.log_structured.maps.node import MapKind, Node, capacity
+from refmodel.log_structured.maps.node import MapKind, Node, capacity, fields_of
 from refmodel.log_structured.maps.page_store import PageStore
 
 LAST = 1 << 64  # above every key
@@ -37,11 +37,21 @@ class Tree(Generic[V]):
     ) -> None:
         self.pages = pages
         self.kind = kind
-        self.root = root  # a page, 0 when empty
+        self._root = root  # a page, 0 when empty
         self.frozen = 0  # nodes born at this time or before are shared with a snapshot
         self.born = 0  # when new nodes are born; 0: when they are made
         self.release = release or pages.free
+        self._pairs = len(fields_of(kind, 0)) == 2  # whether a value has two fields
         self._capacity = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
+
+    @property
+    def root(self) -> int:
+        """The page of the root, 0 when the tree is empty."""
+        return self._root
+
+    @root.setter
+    def root(self, page: int) -> None:
+        self._root = page
 
     def get(self, key: int) -> V | None:
         """Return the value of a key, or None."""
@@ -49,33 +59,34 @@ class Tree(Generic[V]):
 
     def get_many(self, wanted: Sequence[int]) -> list[V | None]:
         """Return the value of each key, or None."""
-        if not (page := self.root):
+        if not self._root:
             return [None] * len(wanted)
-        found: list[V | None] = []
-        nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
-        root = node = load(page, kind)
-        keys, at, last, missed = node.keys, 0, 0, False
+        found: list[Any] = []
+        nodes, kind, load, pairs = self.pages.nodes, self.kind, self.pages.get, self._pairs
+        root = load(self._root, kind)
+        at = last = 0
+        keys = values = first = second = root.keys
         for key in wanted:
             at += 1
-            if at < last and keys[at] == key:  # many ask for neighbours: no walk for these
-                found.append(node.values[at])
-                continue
-            node = root
-            while node.level:
-                page = node.values[bisect_right(node.keys, key, 1) - 1]
-                if (child := nodes.get(page)) is None:
-                    node, missed = load(page, kind), True
-                else:
-                    child.used, node = True, child
-            keys = node.keys
-            at, last = key - keys[0], len(keys)
-            if 0 <= at < last and keys[at] == key:  # no key is missing before it
-                found.append(node.values[at])
-            else:
-                at = bisect_left(keys, key)
-                found.append(node.values[at] if at < last and keys[at] == key else None)
-            if missed:  # the next walk says that what was loaded is used
-                missed, last = False, 0
+            if at >= last or keys[at] != key:  # many ask for neighbours: no walk for these
+                node, missed = root, False
+                while node.level:
+                    page = node.values[bisect_right(node.keys, key, 1) - 1]
+                    if (child := nodes.get(page)) is None:
+                        node, missed = load(page, kind), True
+                    else:
+                        child.used, node = True, child
+                keys, values = node.keys, node.values
+                if pairs:
+                    first, second = values.columns
+                at, size = key - keys[0], len(keys)
+                last = 0 if missed else size  # the next walk says that what was loaded is used
+                if not 0 <= at < size or keys[at] != key:  # some keys are missing before it
+                    at = bisect_left(keys, key)
+                    if at == size or keys[at] != key:
+                        found.append(None)
+                        continue
+            found.append((first[at], second[at]) if pairs else values[at])
         return found
 
     def load(self, keys: Sequence[int]) -> None:
@@ -84,8 +95,8 @@ class Tree(Generic[V]):
         The keys are in ascending order; pages have to be held meanwhile. Raises DataLost.
         """
         at = 0
-        while at < len(keys) and self.root:
-            node, end = self.pages.get(self.root, self.kind), LAST
+        while at < len(keys) and self._root:
+            node, end = self.pages.get(self._root, self.kind), LAST
             while node.level:
                 child = child_index(node, keys[at])
                 end = node.keys[child + 1] if child + 1 < len(node.keys) else end
@@ -94,19 +105,19 @@ class Tree(Generic[V]):
 
     def leaf(self, key: int) -> Node:
         """Return the leaf that holds the key if any does; the tree must not be empty."""
-        node = self.pages.get(self.root, self.kind)
+        node = self.pages.get(self._root, self.kind)
         while node.level:
             node = self.pages.get(node.values[child_index(node, key)], self.kind)
         return node
 
     def height(self) -> int:
         """Return the number of levels; 0 if the tree is empty."""
-        return self.pages.get(self.root, self.kind).level + 1 if self.root else 0
+        return self.pages.get(self._root, self.kind).level + 1 if self._root else 0
 
     def put(self, key: int, value: V) -> V | None:
         """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
-        if not self.root:
-            self.root = self._new(0, [key], [value]).page
+        if not self._root:
+            self._root = self._new(0, [key], [value]).page
             return None
         path = self._writable_path(key)
         leaf = path[-1]
@@ -136,7 +147,7 @@ class Tree(Generic[V]):
 
         Returns the values that were replaced, in the order of their keys.
         """
-        if new and not self.root:
+        if new and not self._root:
             self.put(new[0], values[0])
             return self.put_many(new[1:], values[1:])
         if self.pages.has_all:
@@ -236,14 +247,14 @@ class Tree(Generic[V]):
 
         The tree must not change meanwhile. Device I/O is counted under `cause`, or else as misses.
         """
-        if self.root:
-            yield from self._items(self.root, low, high, cause)
+        if self._root:
+            yield from self._items(self._root, low, high, cause)
 
     def contains(self, node: Node) -> bool:
         """Return whether this tree has a node, which may be of a tree that shares nodes with it."""
-        if not self.root:
+        if not self._root:
             return False
-        at = self.pages.get(self.root, self.kind)
+        at = self.pages.get(self._root, self.kind)
         while at.level > node.level:
             at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
         return at is node or at.page == node.page
@@ -270,7 +281,7 @@ class Tree(Generic[V]):
                 at = path[-1].values.index(empty.page)
                 del path[-1].keys[at], path[-1].values[at]
             else:
-                self.root = 0
+                self._root = 0
         self._lower_root()
 
     def _writable_path(self, key: int) -> list[Node]:
@@ -284,10 +295,10 @@ class Tree(Generic[V]):
         """
         pages, kind, end = self.pages, self.kind, LAST
         nodes, shared = pages.nodes, max(self.frozen, pages.shared_until())
-        node = nodes.get(self.root) or pages.get(self.root, kind)
+        node = nodes.get(self._root) or pages.get(self._root, kind)
         if node.born <= shared:
             node = self._copy(node)
-            self.root = node.page
+            self._root = node.page
         path = [node]
         while node.level:
             keys, children = node.keys, node.values
@@ -325,7 +336,7 @@ class Tree(Generic[V]):
         del node.keys[at:], node.values[at:]
         assert node.keys[-1] < right.keys[0]
         if not path:
-            self.root = self._new(
+            self._root = self._new(
                 node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]
             ).page
             return
@@ -339,11 +350,11 @@ class Tree(Generic[V]):
 
     def _lower_root(self) -> None:
         """Give up every root that has only one child."""
-        while self.root:
-            node = self.pages.get(self.root, self.kind)
+        while self._root:
+            node = self.pages.get(self._root, self.kind)
             if node.level == 0 or len(node.keys) > 1:
                 return
-            self.root = node.values[0]
+            self._root = node.values[0]
             self.release(node)
 
 

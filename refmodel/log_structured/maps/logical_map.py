@@ -11,9 +11,11 @@ root. What is merged late is born when it was frozen, so births say the same as 
 merged at once.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from refmodel.log_structured.maps.columns import Column
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
 from refmodel.log_structured.maps.node import Node
 
@@ -90,10 +92,10 @@ class LogicalMap(Tree[int]):
         """Return the number of levels of the tree; 0 if it is empty."""
         return super().height() if self.base is None else self.base.height()
 
-    def merge(self, most: int) -> int:
+    def merge(self, most: int) -> dict[int, int | None]:
         """Put at most `most` of the changes that wait into the tree; there must be no base.
 
-        Returns how many were put. Raises NoSpace, DataLost. If a node cannot be read, nothing is
+        Returns those that were put. Raises NoSpace, DataLost. If a node cannot be read, nothing is
         lost, and it may be tried again.
         """
         assert self.base is None
@@ -110,9 +112,7 @@ class LogicalMap(Tree[int]):
         self.remove_many(
             [lba for lba, mba in zip(unmapped, stored, strict=True) if mba is not None]
         )
-        for lba in lbas:
-            del recent[lba]
-        return len(lbas)
+        return {lba: recent.pop(lba) for lba in lbas}
 
     def merge_recent(self) -> None:
         """Put all changes that wait into the tree. Raises what `merge` raises."""
@@ -141,7 +141,52 @@ class LogicalMap(Tree[int]):
 
 
 class LiveMap(LogicalMap):
-    """The map of the live view, which changes."""
+    """The map of the live view, which changes.
+
+    What it was asked for, and what has waited, is in a column too: a number for each block, while
+    the nodes leave memory for it. That costs no walk. The column speaks of what is below `recent`,
+    which changes only when something leaves `recent`.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.remembers = True  # until it is not live any more
+        self._column: Column | None = None  # by LBA: what is below `recent`; 0: not known, or none
+
+    def get_many(self, wanted: Sequence[int]) -> list[int | None]:
+        """Return the MBA of each LBA, or None. Raises DataLost."""
+        if not (self.remembers and self.pages.leaves_column):
+            self._column = None
+            return super().get_many(wanted)
+        if (column := self._column) is None:
+            column = self._column = array("Q", bytes(self.pages.column_bytes))
+        found: list[Any] = [*map(self.recent.get, wanted, map(column.__getitem__, wanted))]
+        if 0 in found:
+            unknown = [lba for lba, mba in zip(wanted, found, strict=True) if mba == 0]
+            walked = super().get_many(unknown)
+            for lba, mba in zip(unknown, walked, strict=True):
+                column[lba] = mba or 0
+            rest = iter(walked)
+            found = [next(rest) if mba == 0 else mba for mba in found]
+        return found
+
+    def remembered(self) -> Iterator[tuple[int, int]]:
+        """Yield LBA and MBA of each block that the column speaks of and no change that waits."""
+        for lba, mba in enumerate(self._column or ()):
+            if mba and lba not in self.recent:
+                yield lba, mba
+
+    def merge(self, most: int) -> dict[int, int | None]:
+        """Put changes into the tree; the column speaks of them from now on."""
+        merged = super().merge(most)
+        self._note(merged)
+        return merged
+
+    def _note(self, below: dict[int, int | None]) -> None:
+        """Let the column speak of changes that have left `recent`."""
+        if (column := self._column) is not None:
+            for lba, mba in below.items():
+                column[lba] = mba or 0
 
     def replace(self, lbas: Sequence[int], mbas: Iterable[int | None]) -> list[int | None]:
         """Map LBAs to MBAs, or to nothing for None. Returns what each was mapped to before.
@@ -164,6 +209,7 @@ class LiveMap(LogicalMap):
             snapshot.start_from(self.base)
         snapshot.recent, snapshot._order = self.recent, self._order
         self.recent, self._order = {}, []
+        self._note(snapshot.recent)
         if self.base is not None:
             self.base._based.remove(self)
         self.start_from(snapshot)

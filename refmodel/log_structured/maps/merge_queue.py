@@ -9,24 +9,13 @@ from collections import deque
 from refmodel.log_structured.maps.logical_map import LiveMap, LogicalMap
 
 
-class MergeQueue:
+class MergeQueue(deque[LogicalMap]):
     """Frozen maps that wait to be merged, the oldest first."""
-
-    def __init__(self) -> None:
-        self._maps: deque[LogicalMap] = deque()
-
-    def __len__(self) -> int:
-        """Return how many maps wait."""
-        return len(self._maps)
 
     def add(self, map: LogicalMap) -> None:
         """Queue a map that has just been frozen, unless nothing of it waits."""
         if map.recent:
-            self._maps.append(map)
-
-    def changes(self) -> list[int]:
-        """Return how many changes wait in each map."""
-        return [len(map.recent) for map in self._maps]
+            self.append(map)
 
     def merge(self, most: int, live: LiveMap, *, whole: bool = False) -> bool:
         """Merge at most `most` changes, the oldest frozen map first, live behind the last one.
@@ -34,11 +23,11 @@ class MergeQueue:
         Live is merged when enough changes wait there, or if the `whole` of them is asked for.
         Returns whether nothing is left of what has to be merged. Raises NoSpace, DataLost.
         """
-        while self._maps and most > 0:
-            most -= self._maps[0].merge(most)
-            if not self._maps[0].recent:
-                self._maps.popleft().give_tree()
-        if self._maps:
+        while self and most > 0:
+            most -= len(self[0].merge(most))
+            if not self[0].recent:
+                self.popleft().give_tree()
+        if self:
             return False
         if whole or live.is_merging:
             live.merge(most)

@@ -68,6 +68,8 @@ class PageStore:
         self._most = MEMORY // NODE_BYTES  # nodes in memory
         self._holders = 0  # steps that need what they have loaded
         self._opened = False
+        self.column_bytes = 8 * geometry.blocks  # a number for each block of the disk
+        self.leaves_column = False  # whether nodes leave memory for that; meanwhile no node goes
         self.loaded = 0
         self.evicted = 0
         self.created = 0
@@ -107,6 +109,7 @@ class PageStore:
         """
         self._most = memory // NODE_BYTES
         self._evict()
+        self._see_what_is_left()
 
     @property
     def most_clean(self) -> int:
@@ -170,6 +173,7 @@ class PageStore:
         self.in_use.add(node.page, kind, born)
         self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
+        self._see_what_is_left()
         return node
 
     def free(self, node: Node) -> None:
@@ -207,6 +211,7 @@ class PageStore:
         self._frozen, self._in_order = self.dirty, False
         self.dirty = {}
         self._freed_before = len(self.pending)
+        self._see_what_is_left()
 
     def write_frozen(self, most: int) -> None:
         """Write at most `most` nodes of the frozen maps; neighbours go in one I/O.
@@ -233,6 +238,7 @@ class PageStore:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:
                 self._remember(node)
+        self._see_what_is_left()
 
     def checkpoint_commit(self) -> None:
         """Note that a checkpoint is durable.
@@ -270,6 +276,7 @@ class PageStore:
     def opened(self) -> None:
         """Note that the disk is open: from now on a read serves an operation."""
         self._opened = True
+        self._see_what_is_left()
 
     def learn_first_unused(self) -> None:
         """Learn from the marked pages, while the disk is opened, which pages were never used."""
@@ -320,6 +327,11 @@ class PageStore:
         self._clean[node.page] = None
         node.used = False
         self._evict()
+
+    def _see_what_is_left(self) -> None:
+        """Find out whether memory is left even if every page in use is there, and frozen nodes."""
+        left = self._most - LEAST_CLEAN - self.in_use.total - len(self._frozen)
+        self.leaves_column = left * NODE_BYTES >= self.column_bytes
 
     def _evict(self) -> None:
         """Forget nodes that are on the media while there are too many, unless a step needs them."""

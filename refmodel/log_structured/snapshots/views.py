@@ -103,6 +103,7 @@ class Views:
         old = self.live
         old.taken = old.map.born = self._pages.clock.tick()
         self._retire(old)
+        self.live_map.remembers = False
         self.frozen_maps.add(old.map)
         self.live_map = self._new_live_map(self._next_id, 0)
         self.live_map.frozen = old.taken
@@ -168,7 +169,7 @@ class Views:
 
     def waiting_changes(self) -> list[int]:
         """Return how many changes wait in each map, live the last."""
-        return [*self.frozen_maps.changes(), len(self.live_map.recent)]
+        return [len(map.recent) for map in (*self.frozen_maps, self.live_map)]
 
     def children(self, parent: int, *, but: View | None = None) -> list[View]:
         """Return the views whose parent has this id, without the view `but`."""

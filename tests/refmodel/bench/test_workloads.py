@@ -90,6 +90,7 @@ class SimulatedTime(Stopwatch):
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.read = self.nanoseconds
 
     def nanoseconds(self) -> int:
         return round(1e9 * self.seconds)

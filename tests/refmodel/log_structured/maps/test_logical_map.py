@@ -63,7 +63,7 @@ def test_snapshot_revert_and_delete_merge_at_most_one_step(folder: Path, act: st
 
 def test_views_over_frozen_maps_read_what_they_are(make: Make) -> None:
     disk = make(64, fanout=4, segments=200, log_bytes=1 << 22)
-    choose, live, views, deepest = random.Random(3), {}, {}, 0
+    choose, live, views, deepest, remembered = random.Random(3), {}, {}, 0, 0
     for tag in range(1, 500):
         busy = tag % 100 < 60  # first changes come to wait, then views are made on top of them
         match choose.choice("wwwwu" if busy else "wwusssr" if tag % 100 < 95 else "d"):
@@ -85,8 +85,9 @@ def test_views_over_frozen_maps_read_what_they_are(make: Make) -> None:
         deepest = max(deepest, len(disk.state.views.frozen_maps))
         assert content(disk) == live
         assert all(content(disk, name) == held for name, held in views.items())
-        assert audit(disk.state) == []
-    assert deepest > 4
+        assert audit(disk.state) == []  # also of what live remembers
+        remembered += len(list(disk.state.views.live_map.remembered()))
+    assert deepest > 4 and remembered > 10_000
     disk.state.update_maps()
     assert not sum(disk.state.views.waiting_changes()) and content(disk) == live
     assert all(content(disk, name) == held for name, held in views.items())

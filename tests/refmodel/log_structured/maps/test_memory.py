@@ -18,7 +18,7 @@ from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks import chunk_store
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps import logical_map
-from refmodel.log_structured.maps.page_store import MISS, NODE_BYTES
+from refmodel.log_structured.maps.page_store import LEAST_CLEAN, MISS, NODE_BYTES
 from support.disks import block
 
 BLOCKS = 8192
@@ -115,6 +115,16 @@ def test_with_enough_memory_no_node_is_loaded_twice(folder: Path) -> None:
         for lba in range(0, BLOCKS, 7):
             disk.read(lba)
         assert reads(disk, MISS) == missed
+
+
+def test_live_remembers_blocks_only_in_memory_that_the_nodes_leave(wide: Path) -> None:
+    with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        pages, live = disk.state.pages, disk.state.views.live_map
+        assert disk.read(5) and list(live.remembered()) == [(5, live.get(5))]
+        column = -(-pages.column_bytes // NODE_BYTES)
+        for left, remembered in ((column, 2), (column - 1, 0), (column, 1)):
+            disk.limit_memory((pages.used_count + LEAST_CLEAN + left) * NODE_BYTES)
+            assert disk.read(6) and len(list(live.remembered())) == remembered
 
 
 def test_opening_reads_few_nodes_and_the_survey_finds_the_others(
