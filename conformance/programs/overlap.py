@@ -45,7 +45,7 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
-UNSEEN = 2  # power cuts in requests, after which all is read: a judge follows what each may leave
+UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before

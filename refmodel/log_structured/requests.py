@@ -236,12 +236,9 @@ class Requests:
                 raise
         finally:
             self._admitting = False
-        if in_flight := state.in_flight:
-            disk, sequence = self._disk, record.sequence
-            yield Effect(
-                "applied",
-                lambda: not in_flight or in_flight[0].sequence > sequence or disk.broken,
-            )
+        if state.in_flight:
+            disk = self._disk
+            yield Effect("applied", lambda: not state.awaits(record) or disk.broken)
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
         if state.chunks.may_fill_segment:

@@ -95,6 +95,10 @@ class DiskState:
         self.apply(self.in_flight[0])
         self.in_flight.popleft()
 
+    def awaits(self, record: Record) -> bool:
+        """Return whether a record that was submitted is still in flight."""
+        return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
+
     def speaks_of(self, name: str) -> bool:
         """Return whether a record in flight is about a snapshot of this name."""
         return any([record.name == name for record in self.in_flight])

@@ -46,6 +46,8 @@ class Mirror:
                 return self.fail(message["device"], message.get("fault"))
             case "return":
                 self.come_back(message["device"])
+            case "replace" if self.unsettled - {message["device"]}:
+                return {"ok": False, "error": "bad-request"}  # nothing else has the data
             case "replace":
                 self.copies[message["device"]] = [-1] * len(self.sums)
                 self.come_back(message["device"])
