@@ -10,7 +10,7 @@ from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner, steady_state
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
-from refmodel.bench.scale import cleaning_in_steps
+from refmodel.bench.scale import cleaning_in_steps, node_writes
 from refmodel.bench.scale import table as scale_table
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import DISK
@@ -128,9 +128,9 @@ def bench_command(
     operation. The disk is made in DIR and stays there. Without DIR it is temporary. The profile
     `cleaning` compares the write amplification of every victim policy with theory; it takes half an
     hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or as
-    large as --blocks says, with 0, 12 and 200 snapshots, and what it costs to clean in steps; it
-    takes a quarter of an hour. The profile `steady` compares writes while the cleaner works with
-    writes where nothing is cleaned; it takes three minutes.
+    large as --blocks says, with 0, 12 and 200 snapshots, how many nodes are written, and what it
+    costs to clean in steps; it takes a quarter of an hour. The profile `steady` compares writes
+    while the cleaner works with writes where nothing is cleaned; it takes three minutes.
     """
     if nbd:
         _over_nbd(ctx, json_file, options)
@@ -158,6 +158,13 @@ def bench_command(
                 options["blocks"] or scale_table.USUAL,
                 writes=options["operations"] or scale_table.WRITES,
                 memory=options["memory"],
+            )
+        ):
+            click.echo(line)
+        for line in node_writes.describe(
+            node_writes.table(
+                options["blocks"] or scale_table.USUAL,
+                writes=options["operations"] or node_writes.WRITES,
             )
         ):
             click.echo(line)

@@ -1,6 +1,7 @@
 """A disk on an array: devices may fail, and are resynced or rebuilt while the disk is in use."""
 
 from abc import abstractmethod
+from math import ceil
 from pathlib import Path
 from typing import ClassVar, Protocol, Self, TypeVar
 
@@ -113,16 +114,19 @@ class ArrayDisk(OpenDisk[G]):
 
     @spent_on(REPAIR)
     def repair(self) -> None:
-        """Do some resync or rebuild: as many device I/Os as the share of repair allows."""
+        """Do some resync or rebuild: as many device I/Os as the share of repair allows.
+
+        The number of steps is bounded, so that no operation pays for what many have earned.
+        """
         self._rebuild()
         ios = self.array.performance.ios + self.array.capacity.ios
-        share = self.geometry.repair_share
-        earned = (ios - self._counted) * share / (100 - share)
-        self._credit = min(self._credit + earned, MOST_CREDIT)
-        while self._credit > 0 and self.resync.step():
+        ratio = self.geometry.repair_share / (100 - self.geometry.repair_share)
+        self._credit = min(self._credit + (ios - self._counted) * ratio, MOST_CREDIT)
+        steps = ceil(ratio)
+        while steps and self._credit > 0 and self.resync.step():
             after = self.array.performance.ios + self.array.capacity.ios
             self._credit -= after - ios
-            ios = after
+            ios, steps = after, steps - 1
         self._counted = ios
 
     def _rebuild(self) -> None:

@@ -37,7 +37,9 @@ LEAST_MERGES = 3  # writes among which the changes are divided that wait for a c
 LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
 ONE_DEAD_IN = 12  # segments' worth of space that is not live
 LEAST_REMOVED = 16  # dropped chunks per block of a write, by a step before a victim is chosen
-MANY = 512  # segments: for so many, cleaning begins one free segment earlier, and frees one more
+# For each MANY segments beyond FEW, cleaning begins one free segment earlier, and a checkpoint
+# frees one more: the larger the disk, the more nodes a checkpoint writes.
+FEW, MANY = 384, 128
 
 
 class Phase(Enum):
@@ -63,7 +65,7 @@ class Cleaning:
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
         ahead = 4 if geometry.separates_streams else 2
-        self._more = geometry.segments // MANY
+        self._more = max(0, geometry.segments - FEW) // MANY
         self._begin = state.chunks.streams.count + ahead + self._more  # free segments
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0

@@ -2,7 +2,8 @@
 
 A disk is filled, and aged by writes at random places until its cleaner is at work, so that segments
 of all ages are partly dead. It gets its snapshots with writes in between. Then single operations
-are measured, in CPU time and in counts: I/Os of devices, nodes that are made or read, steps. Counts
+are measured, in CPU time and in counts: I/Os of devices, nodes that are made or read, steps. Writes
+are measured twice: alone, and while a deleted snapshot is reclaimed and a device is rebuilt. Counts
 are exact; seconds are of this machine. Devices store no chunks, so that a large disk needs only the
 space of its maps.
 
@@ -28,7 +29,7 @@ from refmodel.runtime.collector import full_collections_in_idle_moments
 SIZES = (1 << 14, 1 << 18, 1 << 20, 1 << 24)  # blocks: 64 MiB, 1, 4, 64 GiB
 USUAL = SIZES[2]  # the largest that is run unless more is asked for
 SNAPSHOTS = (0, 12, 200)  # numbers of snapshots that are held meanwhile
-WRITES = 20_000  # number of measured writes
+WRITES = 50_000  # number of measured writes, and as many again during repair
 BETWEEN = 500  # writes before each snapshot
 REPEATED = 9  # times that a snapshot is taken, reverted to and deleted
 FILL = 512  # blocks of a write that fills the disk
@@ -44,6 +45,13 @@ class Cost(NamedTuple):
     nodes: int  # made, or read when the disk is opened
 
 
+class Writes(NamedTuple):
+    """The CPU time of single writes, in milliseconds."""
+
+    p999: float
+    longest: float
+
+
 @dataclass(frozen=True)
 class Row:
     """The costs of a disk with some number of blocks and snapshots."""
@@ -55,8 +63,10 @@ class Row:
     delete: Cost
     open_closed: Cost
     open_crashed: Cost
-    write_p999: float  # ms of CPU time
-    write_longest: float
+    writes: Writes
+    repairing: Writes  # the same while a snapshot is reclaimed and a device is rebuilt
+    reclaim_steps: int  # meanwhile
+    rebuild_steps: int
     most_step: int  # changes merged or nodes written by one step of a checkpoint
     node_bytes: float  # written per byte that a user wrote
     misses: float  # nodes read per write
@@ -99,6 +109,21 @@ class Bench:
             lba, started = self._choose.randrange(blocks), process_time()
             disk.write(lba, DATA)
             times.append(process_time() - started)
+        return times
+
+    def write_during_repair(self, count: int) -> list[float]:
+        """Do the same while a deleted snapshot is reclaimed and a device is rebuilt.
+
+        A device that was rebuilt is replaced again. Each snapshot is deleted after some writes.
+        """
+        disk, times = self.disk, list[float]()
+        for number in range(-(-count // BETWEEN)):
+            if not disk.resync.progress():
+                disk.fail(1, "degraded")
+                disk.replace(1)
+            disk.snapshot(f"passing{number}")
+            times += self.write(min(BETWEEN, count - len(times)))
+            disk.delete(f"passing{number}")
         return times
 
     def cost(self, operation: Callable[[], None]) -> Cost:
@@ -145,7 +170,7 @@ def measure(
 
     If it is to be `cleaned`, its cleaner is at work meanwhile.
     """
-    held = blocks + (snapshots + REPEATED) * BETWEEN + min(writes, blocks)
+    held = blocks + (snapshots + REPEATED + 2) * BETWEEN + min(writes, blocks)
     spare = held // SPARE if cleaned else held // 2
     segments = with_reserve((held + spare) // 128 + 1)
     shm = Path("/dev/shm")
@@ -158,7 +183,7 @@ def measure(
         pages = bench.disk.state.pages
         loaded, written = pages.loaded, bench.bytes_of("checkpoint")
         bench.disk.checkpoints.most_done = 0
-        times = sorted(bench.write(writes))
+        alone = bench.write(writes)
         bench.disk.checkpoint()
         loaded = pages.loaded - loaded
         written = bench.bytes_of("checkpoint") - written
@@ -169,6 +194,10 @@ def measure(
             bench.write(BETWEEN)
             for kind, found in costs.items():
                 found.append(bench.cost(partial(getattr(bench.disk, kind), f"measured{number}")))
+        reclaimer, resync = bench.disk.state.reclaimer, bench.disk.resync
+        reclaimed, rebuilt = reclaimer.steps, resync.steps
+        repairing = bench.write_during_repair(writes)
+        reclaimed, rebuilt = reclaimer.steps - reclaimed, resync.steps - rebuilt
         in_memory = len(pages.nodes) * NODE_BYTES
         bench.disk.settle()
         closed = bench.reopen(cleanly=True)
@@ -181,13 +210,20 @@ def measure(
         **{name: sorted(found)[len(found) // 2] for name, found in costs.items()},
         open_closed=closed,
         open_crashed=crashed,
-        write_p999=1000 * times[int(len(times) * 0.999)],
-        write_longest=1000 * times[-1],
+        writes=_of(alone),
+        repairing=_of(repairing),
+        reclaim_steps=reclaimed,
+        rebuild_steps=rebuilt,
         most_step=steps,
         node_bytes=written / mirrors / (writes * BLOCK),
         misses=loaded / writes,
         memory=in_memory / blocks,
     )
+
+
+def _of(times: list[float]) -> Writes:
+    ordered = sorted(times)
+    return Writes(1000 * ordered[int(len(ordered) * 0.999)], 1000 * ordered[-1])
 
 
 def table(
@@ -212,7 +248,8 @@ def describe(rows: Iterable[Row]) -> Iterator[str]:
 
 HEADER = (
     "     disk held |  snapshot ms  I/Os nodes |    revert ms  I/Os |    delete ms  I/Os |"
-    "  write p99.9  longest ms  step | open closed ms  reads  crashed ms |"
+    "  write p99.9  longest ms  step | in repair p99.9  longest ms  reclaim  rebuild |"
+    " open closed ms  reads  crashed ms |"
     " nodes B/B  misses  memory B/block"
 )
 
@@ -227,7 +264,9 @@ def _line(row: Row, smallest: Row) -> str:
     return (
         f"{row.blocks // 256:5} MiB {row.snapshots:4} |"
         f" {versus('snapshot')} {row.snapshot.nodes:5} | {versus('revert')} | {versus('delete')} |"
-        f" {row.write_p999:12.2f} {row.write_longest:11.1f} {row.most_step:5} |"
+        f" {row.writes.p999:12.2f} {row.writes.longest:11.1f} {row.most_step:5} |"
+        f" {row.repairing.p999:15.2f} {row.repairing.longest:11.1f}"
+        f" {row.reclaim_steps:8} {row.rebuild_steps:8} |"
         f" {row.open_closed.milliseconds:14.1f} {row.open_closed.ios:6}"
         f" {row.open_crashed.milliseconds:11.1f} |"
         f" {row.node_bytes:9.3f} {row.misses:7.3f} {row.memory:15.1f}"

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from refmodel.bench.cleaning_theory import greedy
-from refmodel.bench.scale import cleaning_in_steps, table
+from refmodel.bench.scale import cleaning_in_steps, node_writes, table
 from refmodel.bench.scale.cleaning_in_steps import Amplification, Row
 from refmodel.cli import main
 from refmodel.log_structured.geometry import plan
@@ -64,6 +64,28 @@ def test_nodes_are_packed_and_written_as_often_as_they_must(rows: list[table.Row
     assert large.misses == 0
 
 
+def test_writes_are_measured_while_a_snapshot_is_reclaimed_and_a_device_is_rebuilt() -> None:
+    row = table.measure(1 << 12, 0, writes=600)
+    assert row.reclaim_steps > 100 and row.rebuild_steps > 100
+    assert 0 < row.repairing.p999 <= row.repairing.longest
+
+
+def test_uniform_writes_change_no_more_nodes_than_the_trees_allow() -> None:
+    """Beside the leaves that change by chance, a checkpoint writes inner nodes and new leaves."""
+    row = node_writes.measure(1 << 14, "uniform", writes=2000)
+    assert row.ratio is not None and 0.9 < row.ratio < 1.25
+
+
+def test_sequential_writes_change_few_nodes() -> None:
+    assert node_writes.measure(1 << 13, "sequential", writes=2000).node_bytes < 0.05
+
+
+def test_changes_that_fall_by_chance_touch_few_leaves_twice() -> None:
+    assert node_writes.touched(1000, 1) == pytest.approx(1, rel=1e-3)
+    assert node_writes.touched(1000, 1000) == pytest.approx(1000 * (1 - 1 / 2.718281828))
+    assert node_writes.touched(10, 1e6) == 10
+
+
 def test_little_memory_is_enough(rows: list[table.Row]) -> None:
     tight = table.measure(1 << 15, 3, writes=300, memory=1 << 20, cleaned=False)
     assert tight.memory * (1 << 15) < 2 << 20
@@ -83,6 +105,7 @@ def test_what_fuller_segments_cost_is_told_from_what_steps_cost() -> None:
 def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SIZES", (1 << 10, 1 << 12, 1 << 30))
     monkeypatch.setattr(table, "SNAPSHOTS", (0, 1))
+    monkeypatch.setattr(node_writes, "SIZES", (1 << 12,))
     monkeypatch.setattr(cleaning_in_steps, "LIVE", (0.5,))
     monkeypatch.setattr(cleaning_in_steps, "SEGMENTS", 64)
     monkeypatch.setattr(cleaning_in_steps, "TURNS", 1)
@@ -92,6 +115,7 @@ def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch)
     assert [line.split()[:3] for line in lines[1:5]] == [
         [size, "MiB", held] for held in ("0", "1") for size in ("4", "16")
     ]
-    assert [line.split()[0] for line in lines[6:]] == ["uniform", "zipf"]
+    assert [line.split()[2] for line in lines[6:9]] == [*node_writes.WORKLOADS]
+    assert [line.split()[0] for line in lines[10:]] == ["uniform", "zipf"]
     refused = CliRunner().invoke(main, ["bench", "--profile", "scale", "--layout", "mirror"])
     assert refused.exit_code == 2
