@@ -227,12 +227,12 @@ def _setting(result: Result) -> list[str]:
     facts.append(f"{result.snapshots} snapshots before the run")
     if result.cache_bytes:
         size, rate = result.cache_bytes / 2**20, result.phases[-1].hit_rate
-        facts.append(f"read cache of {size:g} MiB, hit rate {rate:.1%} in the last phase")
+        facts.append(f"read cache of {round(size, 1):g} MiB, hit rate {rate:.1%} in the last phase")
     if result.reduction is not None:
         facts.append(f"data reduction {result.reduction:.2f} to 1")
     facts.append(f"seed {result.seed}, digest of the operations {result.digest}")
     size = result.blocks * BLOCK / 2**20
-    scale = f"scale {result.scale:g}: {size:g} MiB, {result.operations:,} operations"
+    scale = f"scale {result.scale:g}: {round(size, 1):g} MiB, {result.operations:,} operations"
     published = f"; published set-up: {profile.published}" if profile.published else ""
     return [f"{result.profile}: {profile.what}", f"  {'; '.join(facts)}", f"  {scale}{published}"]
 
