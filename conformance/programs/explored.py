@@ -1,5 +1,5 @@
-"""What the target was seen to do: programs that showed something new are kept, and others go on
-from where they did.
+"""The record of what the target was seen to do. Programs that showed something new are kept, and
+later programs continue them.
 
 This is coverage-guided fuzzing (AFL, Zalewski 2013) with what any target shows as its coverage: two
 outcomes in a row, and the outcome of an operation by the tree of views, by the states of the
@@ -88,7 +88,7 @@ class Explored:
 
 
 def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> list[object]:
-    """What one event shows."""
+    """Return what one event shows."""
     shape = now.shape()
     events = event.get("events")
     inside = frozenset([(one.get("event"), bool(one.get("left"))) for one in events or ()])

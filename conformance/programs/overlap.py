@@ -62,7 +62,7 @@ def written(
     cuts: bool = False,
     schedules: bool = False,
 ) -> list[Message]:
-    """A program of about `ops` requests with up to `most` in flight.
+    """Return a program of about `ops` requests with up to `most` in flight.
 
     `overlaps` of a request is the number of requests just before it that need not be answered when
     it is called. The program is a row of bursts. Between two of them all views may be read, the
@@ -142,7 +142,7 @@ class _Writer:
             self.program.append({"op": "scrub"})
 
     def _fill(self) -> None:
-        """Snapshots keep all that is written over: many disks are full then."""
+        """Write the whole disk and take a snapshot, several times: this fills many disks."""
         for _ in range(self._choose.randint(1, len(NAMES))):
             tags = list(range(self._tag + 1, self._tag + self._blocks + 1))
             self._tag += self._blocks
@@ -151,7 +151,8 @@ class _Writer:
         self._uncounted = len(self.program)
 
     def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
-        """Two kinds of requests that were in flight together least often so far, and a name."""
+        """Return two kinds of requests that were in flight together least often so far, and choose
+        a name for them."""
         pairs = list(combinations_with_replacement(kinds, 2))
         least = min(self._raced[pair] for pair in pairs)
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])

@@ -1,4 +1,4 @@
-"""Programs are sent again only as long as they take about as long as one that failed.
+"""A time limit for programs that are sent again: about the time of one that failed.
 
 A program may take seconds though a longer one does not: a target that is wrong may go on for ever,
 and the search for an order of its answers may have many. A shrinker has other programs to try.
@@ -49,6 +49,7 @@ class Patience:
 
 
 def processor_clock() -> Clock:
-    """A clock of this process's processor time; where it waits, of a part of the wall's time."""
+    """Return a clock of this process's CPU time. While it waits, the clock runs at a part of the
+    rate of wall-clock time."""
     wall, processor = time.monotonic(), time.process_time()
     return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / CROWDED)

@@ -1,4 +1,4 @@
-"""Which operations a program is made of: a random subset with random weights, or a theme.
+"""The choice of operations for a program: a random subset with random weights, or a theme.
 
 Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even
 mixture of all of them does not. A scene is several operations that luck alone seldom puts in a row.
@@ -137,9 +137,8 @@ def steps(choose: Source, scene: str) -> list[str]:
 
 
 def _branch(choose: Source) -> list[str]:
-    """A tree of views grows, and loses some of them, while live is written. Writes come before what
-    a view held is reclaimed, while it is, and afterwards.
-    """
+    """Return a scene: a tree of views grows, and loses some of them, while the live disk is
+    written. Writes come before, during and after the reclaim of what a deleted view held."""
     grown = [
         kind
         for _ in range(2 + choose.randrange(4))
@@ -163,7 +162,8 @@ def _branch(choose: Source) -> list[str]:
 
 
 def _outage(choose: Source) -> list[str]:
-    """Devices come and go, mostly faster than they catch up, with few writes in between."""
+    """Return a scene: devices come and go, mostly faster than they catch up, with few writes in
+    between."""
     outage = ["write", "fail"]
     for _ in range(3 + choose.randrange(8)):
         outage += ["write"] * choose.randrange(3)
@@ -172,7 +172,7 @@ def _outage(choose: Source) -> list[str]:
 
 
 def _walk(choose: Source) -> list[str]:
-    """A tree of views grows and loses views in turns, with few writes in between."""
+    """Return a scene: a tree of views grows and loses views in turns, with few writes between."""
     walk = ["write", "snapshot"]
     for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])
