@@ -1,4 +1,4 @@
-"""Running the checkers of the specs: `python -m modelcheck`."""
+"""Run the checkers of the specs: `python -m modelcheck`."""
 
 import signal
 

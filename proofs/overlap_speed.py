@@ -37,7 +37,7 @@ def main(histories: int = 100, operations: int = 1000) -> None:
 
 
 def judged(trace: traces.Trace) -> tuple[float, dict[str, object]]:
-    """The processor time that the checker took, in seconds, and what it said."""
+    """Return the CPU time of the checker, in seconds, and its answer."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "history.jsonl"
         traces.write(trace, path)

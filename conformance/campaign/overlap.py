@@ -1,6 +1,4 @@
-"""Several connections to one disk at once: what they wrote and read, and when, as a history for
-linearizable.judge.
-"""
+"""The requests of several connections to one disk, recorded as a history for linearizable.judge."""
 
 import random
 import threading
