@@ -24,7 +24,7 @@ class OverlapSpeed:
     traces: int
     operations: int
     driving: float  # writing the program, too
-    judging: float  # by the model
+    judging: float  # seconds that the model took
     undecided: int
     failed: int
 

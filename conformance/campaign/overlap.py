@@ -28,7 +28,7 @@ class Overlap(NamedTuple):
     verdict: str
     connections: int
     rounds: int
-    calls: int  # to single blocks
+    calls: int  # the number of calls for single blocks
     said: str = ""
 
     @property

@@ -90,7 +90,7 @@ def honest(
     before, started = _begun(), time.monotonic()
     undecided = 0
     row = Row(name, 0, 0, 0, 0.0, "", True)
-    failures: Counter[tuple[str, str | None]] = Counter()  # by class, and page of the finding
+    failures: Counter[tuple[str, str | None]] = Counter()  # (class, page of the finding) -> number
     for number in count():
         left = SOME if most is None else min(SOME, most - row.traces)
         if left <= 0 or time.monotonic() - started >= 60 * minutes:

@@ -26,7 +26,7 @@ LONGEST = 7200  # seconds by the wall: a process that takes them waits for ever
 UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
-UNFOUND = BY[3:]  # by the kit
+UNFOUND = BY[3:]  # the kit did not find it
 
 Mutant = tuple[str, Change]  # a module's name and a change of it
 

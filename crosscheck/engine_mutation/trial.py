@@ -58,7 +58,7 @@ def _campaign(target: str, found: dict[str, Any], ends: float, seed: int, folder
             found["how"], found["message"] = "exit", part.reason
             return
         for _, verdict in part.judged:
-            if verdict.verdict == "fail" or verdict.at is not None:  # else the judge gave up
+            if verdict.verdict == "fail" or verdict.at is not None:  # otherwise the judge gave up
                 found["how"] = verdict.kind or verdict.verdict
                 found["message"] = (verdict.actual or verdict.reason)[:300]
                 return

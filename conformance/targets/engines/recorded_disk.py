@@ -33,7 +33,7 @@ class RecordedDisk(ABC):
     It also says how the disk is made, opened and shut."""
 
     cuts = True
-    schedules = True  # for pauses
+    schedules = True  # the kit's pauses between calls
     cut_in: Collection[str] = (
         "write",
         *CAPABILITIES,
