@@ -17,7 +17,7 @@ from conformance.programs import overlap
 class OverlapSpeed:
     """The cost of traces with up to `in_flight` requests at once.
 
-    Times are in seconds of this process's processor time; those of another process are not in
+    Times are CPU seconds of this process; those of another process are not in
     them."""
 
     in_flight: int

@@ -119,7 +119,7 @@ def times() -> str:
     took = f"{time.time() - int(began.read_text()):.0f} s from clean, " if began.exists() else ""
     slowest = max(spent, key=lambda name: spent[name])
     return (
-        f"{took}{sum(spent.values()):.0f} s of processor time to build, "
+        f"{took}{sum(spent.values()):.0f} s of CPU time to build, "
         f"{slowest}.v the most with {spent[slowest]:.0f} s"
     )
 

@@ -2,7 +2,7 @@
 
 python proofs/overlap_speed.py [HISTORIES] [OPERATIONS]
 
-For each crash profile and granularity: processor time per history, and how many it left undecided.
+For each crash profile and granularity: CPU time per history, and how many it left undecided.
 The histories are of generated programs with up to 8 requests in flight."""
 
 import resource

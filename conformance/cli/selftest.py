@@ -262,7 +262,7 @@ def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
         median = statistics.median(one.seconds for one in shrunk)
         verdicts.append(
             (
-                f"median to find and shrink one: {median:.1f} s of the processor (at most "
+                f"median to find and shrink one: {median:.1f} s of CPU time (at most "
                 f"{MOST_SECONDS:g})",
                 median <= MOST_SECONDS,
             )

@@ -65,7 +65,7 @@ def shrink(
 ) -> Shrunk:
     """Return the shortest failing trace found within `most_seconds`.
 
-    For a target `in_process` they are seconds of the processor: on a busy machine the search then
+    For a target `in_process` they are CPU seconds: on a busy machine the search then
     goes as far as on an idle one, in up to five times as many seconds of the wall clock.
 
     `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.

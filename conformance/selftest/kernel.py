@@ -41,7 +41,7 @@ NOT_FOUND = "NOT FOUND"
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one run, honest or with a fault. `seconds` are of processor time, guests'
+    """The result of one run, honest or with a fault. `seconds` are of CPU time, guests'
     included."""
 
     target: str
@@ -130,7 +130,7 @@ def hunt(driver: str, fault: str, seed: int) -> Row:
 
 
 def _begun() -> float:
-    """Return the processor time until now. Raises Unusable if there is no guest."""
+    """Return the CPU time until now. Raises Unusable if there is no guest."""
     guest.version()
     return guest.processor_seconds()
 

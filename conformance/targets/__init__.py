@@ -44,7 +44,7 @@ ENGINES = {
     "sqlite": ("sqlite", "SqliteTarget"),
 }
 IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
-OPENING = 60.0  # seconds of the processor that a target in process may take to open
+OPENING = 60.0  # CPU seconds that a target in process may take to open
 
 Build = Callable[[dict[str, Any]], Target]
 

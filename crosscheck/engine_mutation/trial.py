@@ -4,7 +4,7 @@ until it fails.
     python -m crosscheck.engine_mutation.trial MODULE NUMBER TARGET SECONDS SEED FOLDER
 
 prints one JSON object: how it was found (the class of the failure, or "survived"), after how many
-operations and seconds of the processor, and whether the changed statement ran at all.
+operations and CPU seconds, and whether the changed statement ran at all.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 from crosscheck.engine_mutation.plant import plant
 
 MEMORY = 4 << 30  # bytes
-HANGS = 60  # seconds of the processor: what takes so many more than it should is killed
+HANGS = 60  # CPU seconds: what takes so many more than it should is killed
 OPS = 30  # operations of a trace, as by default
 
 

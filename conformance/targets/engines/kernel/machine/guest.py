@@ -201,7 +201,7 @@ class Guest:
         return self._console.read()[-8192:].decode(errors="replace")
 
     def processor_seconds(self) -> float:
-        """Processor time that the guest and its disk have used."""
+        """CPU time that the guest and its disk have used."""
         assert self._process is not None
         ticks = 0
         for status in Path("/proc").glob("[0-9]*/stat"):
@@ -229,12 +229,12 @@ class Guest:
 
 
 def processor_seconds() -> float:
-    """Processor time that this process and its guests with their disks have used, in seconds."""
+    """CPU time that this process and its guests with their disks have used, in seconds."""
     return time.process_time() + sum(_used) + sum(guest.processor_seconds() for guest in _alive)
 
 
 _alive: set[Guest] = set()
-_used: list[float] = []  # processor time of guests that have ended, in seconds
+_used: list[float] = []  # CPU time of guests that have ended, in seconds
 
 
 @atexit.register
