@@ -268,13 +268,14 @@ def _waits(result: Result) -> list[str]:
     ]
     names = [name for name in PARTS if any(share.parts[name] for _, share in rows)]
     head = "".join(f"{name:>11}" for name in names)
-    lines = (
-        [f"  {'about a percentile, us':<24} {'latency':>9} {'group':>6} ={head}"] if rows else []
-    )
+    lines = [
+        f"  {'':<24} {'requests':>9} {'latency':>9}",
+        f"  {'about a percentile':<24} {'per group':>9} {'us':>9} ={head}",
+    ]
     for title, share in rows:
         parts = "".join(f"{share.parts[name] / 1e3:>11,.1f}" for name in names)
-        lines.append(f"  {title:<24} {share.latency / 1e3:>9,.1f} {share.group:>6.1f}  {parts}")
-    return lines
+        lines.append(f"  {title:<24} {share.group:>9.1f} {share.latency / 1e3:>9,.1f}  {parts}")
+    return lines if rows else []
 
 
 def _peers(result: Result) -> list[str]:
