@@ -36,8 +36,8 @@ ALONE = {
     "replace": 1,
 }
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
-RACING = 0.6  # of the requests of a burst, of the two kinds and of the name that it is about
-RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
+RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
+RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
@@ -46,10 +46,10 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # others come and go.
 REACHES = (1, 1, 4)
 UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
-PAST_THE_END = 0.03  # of the requests
-ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
-SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
-CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
+PAST_THE_END = 0.03  # share of requests that reach past the end
+ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
+SEEN = 0.5  # share of these with a read of a change in flight just before
+CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read so
 
 
 def written(

@@ -16,10 +16,10 @@ from conformance.targets.time_limit import TooLate, limit
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
 Clock = Callable[[], float]
 
-SLOWER = 4  # times as long as the last program that failed may one take to drive and judge
-LEAST_SECONDS = 0.25  # that any may take
+SLOWER = 4  # a program may take so many times as long as the last one that failed
+LEAST_SECONDS = 0.25  # every program may take that long
 NO_LIMIT = 1e6  # seconds
-CROWDED = 5  # times as long as by the processor's time a search may take by the wall clock's
+CROWDED = 5  # a search may take so many times its CPU time by the wall clock
 
 
 class Patience:

@@ -12,16 +12,16 @@ from conformance.programs.situation import BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
-PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
-LEFT_OUT = 12  # one step of a scene in so many
-OFFERED = 5  # operations, of which the one is sent that was asked least often
-FREE = 8  # one operation in so many is not led
-PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
-ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
-LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between such a power cut and that
+PIECES = (1, 1, 1, 3, 8)  # numbers of pieces in which a disk is filled
+LEFT_OUT = 12  # one in so many steps of a scene is left out
+OFFERED = 5  # operations; the one is sent that was asked least often
+FREE = 8  # one operation in so many is drawn freely
+PROMISED_ONE_IN = 3  # one power cut in so many comes right after a change was made durable
+ALONE_ONE_IN = 3  # after one cut in so many, devices are taken away
+LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
-TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
+TIMES = (17, 33, 65, 129, 257)  # numbers of repeats: once more than a power of 2
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 
 
