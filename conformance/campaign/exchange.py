@@ -43,7 +43,7 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
         event["left"] = printable(str(response["left"]))
     read = event["op"] == "read"
     decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
-    if decoded:  # decoded tags need no check
+    if decoded:  # its tags need no checking
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
     wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:

@@ -12,7 +12,7 @@ from refmodel.core.errors import PowerCut
 from refmodel.media.device import Device
 
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
-ODDS = (0.15, 0.5, 0.85)  # odds that a write survives; one value holds for all writes before a cut
+ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut
 
 
 @dataclass(slots=True)
