@@ -31,7 +31,7 @@ class ProcessTarget:
     Raises Unusable if it cannot be started, or does not answer hello. `patience` is in seconds."""
 
     cuts = False
-    schedules = True  # the kit's pauses between calls: `schedule` is not sent
+    schedules = True  # for pauses: `schedule` is not sent
 
     def __init__(self, command: str, patience: float = PATIENCE):
         self.patience = patience
