@@ -1,6 +1,5 @@
-"""The contract's behaviours on a small disk, as TLC prints them: what may be answered to what, and
-what it leads to.
-"""
+"""The contract's behaviours on a small disk, as TLC prints them: the allowed answers to each
+request, and the state after each."""
 
 import json
 from collections import defaultdict

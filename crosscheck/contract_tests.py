@@ -1,6 +1,5 @@
 """Tests of an engine made from the contract's behaviours: every path of requests on a small disk,
-to a depth.
-"""
+up to a depth."""
 
 import json
 from collections import Counter

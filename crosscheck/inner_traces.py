@@ -1,6 +1,5 @@
-"""Traces of the engine for the judges of inner events: a history of devices by hand, and generated
-traces; what they reach.
-"""
+"""Traces of the engine for the judges of inner events: a hand-written history of devices, generated
+traces, and what they reach."""
 
 import random
 from collections import defaultdict

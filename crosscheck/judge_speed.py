@@ -15,7 +15,7 @@ STEPS = ("request", "block")  # one step of the order
 class JudgeSpeed:
     """The cost of judging honest histories of one profile and granularity.
 
-    `seconds` of processor time for each history, in ascending order."""
+    `seconds` of CPU time for each history, in ascending order."""
 
     profile: str
     atomic: str

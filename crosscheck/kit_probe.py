@@ -27,7 +27,7 @@ clock = time.process_time
 
 
 class Clocks:
-    """Seconds of processor time in the target, and in the generator without the target."""
+    """Seconds of CPU time in the target, and in the generator without the target."""
 
     target = 0.0
     generator = 0.0
@@ -117,7 +117,7 @@ def given(cases: list[Case]) -> dict[str, Any]:
 
 
 def cost(target: str, generator: dict[str, Any], traces: int, ops: int) -> dict[str, float]:
-    """Run a campaign; return its operations and its seconds of processor time by part."""
+    """Run a campaign; return its operations and its CPU seconds by part."""
     vars(generate).update(generator)
     factory = targets.resolve(target)
     build = factory.build

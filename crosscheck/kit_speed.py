@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def rate(self) -> float:
-        """Operations per second of the processor, of the kit and the engine."""
+        """Operations per CPU second, of the kit and the engine."""
         return MICRO / self.together
 
 

@@ -17,14 +17,14 @@ from conformance.programs import overlap
 class OverlapSpeed:
     """The cost of traces with up to `in_flight` requests at once.
 
-    Times are in seconds of this process's processor time; those of another process are not in
+    Times are CPU seconds of this process; those of another process are not in
     them."""
 
     in_flight: int
     traces: int
     operations: int
     driving: float  # writing the program, too
-    judging: float  # by the model
+    judging: float  # seconds that the model took
     undecided: int
     failed: int
 

@@ -28,7 +28,7 @@ class Claim:
 class Figure:
     """A figure of the report."""
 
-    name: str  # of its file, without .svg
+    name: str  # name of its file, without .svg
     title: str
     caption: str
     svg: str
@@ -63,6 +63,6 @@ class Chapter:
 class Settings:
     """The settings of the experiments."""
 
-    scale: float  # of every profile; 1: disks of 64 MiB
+    scale: float  # scale of every profile; 1: disks of 64 MiB
     seed: int
     say: Callable[[str], None] = print  # called with the name of each run, for the terminal

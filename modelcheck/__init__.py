@@ -1,1 +1,1 @@
-"""Running the checkers of the specs, and saying what they found."""
+"""Run the checkers of the specs, and report what they found."""

@@ -1,4 +1,4 @@
-"""Running the checkers of the specs: `python -m modelcheck`."""
+"""Run the checkers of the specs: `python -m modelcheck`."""
 
 import signal
 
@@ -16,5 +16,5 @@ main = Commands(
 )
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it ends the checkers too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: ends the checkers
     main(prog_name="python -m modelcheck")

@@ -40,8 +40,8 @@ def driven(profile: str, seed: int, count: int, ops: int) -> list[Trace]:
 
 
 def scrambled(trace: Trace, step: int) -> Trace:
-    """The trace with one answer of another kind, or the data of one read from another; it may
-    still be allowed."""
+    """Return the trace with one answer of another kind, or the data of one read from another. It
+    may still be allowed."""
     events = list(trace.events)
     at = 1 + (7 * step + 13 * len(events)) % (len(events) - 1)
     event = events[at]
@@ -62,7 +62,7 @@ def scrambled(trace: Trace, step: int) -> Trace:
 
 
 def doubtful(trace: Trace) -> Trace:
-    """The trace with every fifth operation of unknown outcome."""
+    """Return the trace with every fifth operation of unknown outcome."""
     events = [
         event if i % 5 or event["op"] not in DOUBTFUL else {**event, "result": IN_DOUBT}
         for i, event in enumerate(trace.events)
@@ -71,8 +71,8 @@ def doubtful(trace: Trace) -> Trace:
 
 
 def undeclared(trace: Trace, number: int) -> Trace:
-    """The trace with one capability fewer declared, and what it stands for refused once, or all of
-    the time."""
+    """Return the trace with one capability less declared, and its operation refused once, or
+    always."""
     lacking = ("unmap", "flush", "snapshot", "delete", "revert", "restart")[number % 6]
     hello = {
         **trace.hello,
@@ -88,8 +88,8 @@ def undeclared(trace: Trace, number: int) -> Trace:
 
 
 def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
-    """The traces with their names: `count` honest ones of each profile, and what is made of
-    them."""
+    """Return the traces with their names: `count` honest ones of each profile, and the traces made
+    from them."""
     for profile in PROFILES:
         for number, trace in enumerate(driven(profile, 7, count, ops)):
             yield f"{profile}-{number}-honest", trace
@@ -108,8 +108,7 @@ def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
 def disputed(
     batch: list[Trace], judges: dict[str, Oracle]
 ) -> tuple[dict[int, str], list[dict[str, Opinion]]]:
-    """Which traces the judges differ on, and what they said of it; and all that they said, a trace
-    each."""
+    """Return the traces on which judges differ, with the opinions, and all opinions by trace."""
     given = {name: judge(batch) for name, judge in judges.items()}
     said = [{name: opinions[i] for name, opinions in given.items()} for i in range(len(batch))]
     return {
@@ -136,8 +135,8 @@ def histories() -> Iterator[Trace]:
 
 
 def orders_agree() -> bool:
-    """Whether the certified checker and the search for an order in Python accept the same
-    histories, FEWEST operations that both have judged. Prints what they say."""
+    """Return whether the certified checker and the search for an order in Python accept the same
+    histories, of FEWEST operations that both have judged. Print their opinions."""
     began = time.monotonic()
     operations = traces_judged = rejected = undecided = elsewhere = 0
     stream = histories()

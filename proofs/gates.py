@@ -45,8 +45,8 @@ PARTS = {
 
 
 def bundled(name: str) -> list[str]:
-    """What the definition `name` of Theorems.v bundles for Print Assumptions, without their
-    modules."""
+    """Return the names that the definition `name` of Theorems.v bundles for Print Assumptions,
+    without their modules."""
     text = code(PROOFS / "theories" / "Theorems.v")
     bundle = re.search(rf"Definition {name} :=(.*?)\)\.\s*Print Assumptions {name}\.", text, re.S)
     return (
@@ -59,8 +59,8 @@ def stated() -> list[str]:
 
 
 def assumptions() -> str:
-    """Every theorem and counterexample is among those whose assumptions are printed; there are
-    none, as recorded."""
+    """Check that the assumptions of every theorem and counterexample are printed, and that there
+    are none, as recorded."""
     theorems, others = bundled("all_theorems"), bundled("all_counterexamples")
     if stated() != theorems:
         raise Broken(
@@ -78,7 +78,7 @@ def assumptions() -> str:
 
 
 def counterexamples() -> str:
-    """The README has, for each theorem that is no witness itself, what it needs and the
+    """Check that the README has, for each theorem that is no witness itself, what it needs and the
     counterexample without it."""
     found = tables((PROOFS / "README.md").read_text())
     witnesses = {
@@ -108,7 +108,7 @@ def counterexamples() -> str:
 
 
 def times() -> str:
-    """How long all of it has taken, and the build of each file, in seconds of processor time."""
+    """Return how long the whole run and the slowest file took to build, in CPU seconds."""
     spent = {
         path.stem: float(re.findall(r"^seconds ([\d.]+)$", path.read_text(), re.M)[-1])
         for path in (PROOFS / "build").glob("*.time")
@@ -119,14 +119,13 @@ def times() -> str:
     took = f"{time.time() - int(began.read_text()):.0f} s from clean, " if began.exists() else ""
     slowest = max(spent, key=lambda name: spent[name])
     return (
-        f"{took}{sum(spent.values()):.0f} s of processor time to build, "
+        f"{took}{sum(spent.values()):.0f} s of CPU time to build, "
         f"{slowest}.v the most with {spent[slowest]:.0f} s"
     )
 
 
 def tables(text: str) -> dict[str, list[list[str]]]:
-    """The tables of a Markdown text by the heading above them, cells as they stand, without the
-    head."""
+    """Return the tables of a Markdown text by the heading above them, without their header rows."""
     found: dict[str, list[list[str]]] = {}
     heading = ""
     for line in text.splitlines():
@@ -144,7 +143,7 @@ def names_of(cell: str) -> list[str]:
 
 
 def claims() -> str:
-    """Every identifier that the README names in its tables of claims and files is defined where it
+    """Check that every identifier in the README's tables of claims and files is defined where it
     says."""
     defined = {
         path.stem: set(
@@ -197,7 +196,7 @@ def claims() -> str:
 
 
 def present(name: str) -> bool:
-    """Whether `Module` or `Module!Name` is a specification, with that definition."""
+    """Return whether `Module` or `Module!Name` is a specification with that definition."""
     module, _, definition = name.partition("!")
     spec = ROOT / "specs" / f"{module}.tla"
     return spec.exists() and (
@@ -216,8 +215,8 @@ EMITTED = r'emit\(\s*"{}"'
 
 
 def one_name() -> str:
-    """An action has one name: TLA+ action, Coq constructor, Python method and trace event, each in
-    its source."""
+    """Check that an action has one name: TLA+ action, Coq constructor, Python method and trace
+    event are each in their source."""
     wrong, rows = [], tables((PROOFS / "README.md").read_text())["One name everywhere"]
     for row in rows:
         spoken = set()
@@ -255,8 +254,8 @@ def trusted() -> dict[str, int]:
 
 
 def size() -> str:
-    """No file is long, and what is trusted is small. Lines as coqwc counts them: no blanks, no
-    comments."""
+    """Check that no file is long, and that the trusted code is small. Lines are counted as coqwc
+    does: no blanks, no comments."""
     total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True)
     *files, last = [line.split() for line in total.stdout.splitlines()[1:]]
     wrong = [

@@ -45,8 +45,8 @@ NEAREST = {
 
 
 def survives(mutant: dict[str, str]) -> str:
-    """What is wrong with the mutant: nothing breaks, or it does not compile by itself. Empty when
-    a proof breaks."""
+    """Return why the mutant counts as surviving: nothing breaks, or it does not compile by itself.
+    Empty if a proof breaks."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "proofs"
         shutil.copytree(PROOFS, copy, copy_function=shutil.copy2)
@@ -77,7 +77,8 @@ def survives(mutant: dict[str, str]) -> str:
 
 
 def escapes(copy: Path, witness: str) -> str:
-    """What is wrong if the witness does not break, or something else does. Empty when it breaks."""
+    """Return what is wrong if the witness does not break, or something else does. Empty if it
+    breaks."""
     done = make(copy, f"theories/{witness}.vo")
     if not done.returncode:
         return f"{witness} still holds"
@@ -100,7 +101,7 @@ def make(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
 
 
 def in_proof(path: Path, message: str) -> bool:
-    """Whether the line that coqc complains of stands in a proof."""
+    """Return whether the line that coqc complains of stands in a proof."""
     if "line " not in message:
         return False
     line = int(message.split("line ")[1].split(",")[0])

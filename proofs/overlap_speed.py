@@ -2,7 +2,7 @@
 
 python proofs/overlap_speed.py [HISTORIES] [OPERATIONS]
 
-For each crash profile and granularity: processor time per history, and how many it left undecided.
+For each crash profile and granularity: CPU time per history, and how many it left undecided.
 The histories are of generated programs with up to 8 requests in flight."""
 
 import resource
@@ -37,7 +37,7 @@ def main(histories: int = 100, operations: int = 1000) -> None:
 
 
 def judged(trace: traces.Trace) -> tuple[float, dict[str, object]]:
-    """The processor time that the checker took, in seconds, and what it said."""
+    """Return the CPU time of the checker, in seconds, and its answer."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "history.jsonl"
         traces.write(trace, path)

@@ -1,4 +1,4 @@
-"""How fast the certified checker judges a long trace: operations a second of its processor time,
+"""How fast the certified checker judges a long trace: operations per CPU second,
 and the ratio to what is asked of it."""
 
 import json
@@ -38,7 +38,7 @@ def main() -> None:
     seconds = spent.ru_utime + spent.ru_stime
     rate = 2 * PAIRS / seconds
     print(
-        f"speed     {2 * PAIRS:,} operations judged in {seconds:.1f} s of the processor: "
+        f"speed     {2 * PAIRS:,} operations judged in {seconds:.1f} s of CPU time: "
         f"{rate:,.0f}/s, {rate / ASKED:.2f} of the {ASKED:,}/s asked"
     )
 

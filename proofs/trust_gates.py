@@ -207,7 +207,7 @@ def code(path: Path) -> str:
 
 
 def no_escape() -> str:
-    """No Admitted, no Axiom, nothing switched off, in any source."""
+    """Check that no source has Admitted or an Axiom, or switches a check off."""
     sources = [*THEORIES, *EXTRACTIONS]
     found = [
         f"{path.name}:{code(path)[: match.start()].count(chr(10)) + 1}: {match[0]}"
@@ -260,7 +260,8 @@ def foreign(text: str, *, extraction: bool) -> list[tuple[int, str]]:
 
 
 def nothing_foreign() -> str:
-    """No file is loaded as text, nothing is primitive, and theories say nothing of extraction."""
+    """Check that no file is loaded as text, that nothing is primitive, and that theories say
+    nothing of extraction."""
     found = [
         f"{path.name}:{number}: {command}"
         for path in [*THEORIES, *EXTRACTIONS]
@@ -277,8 +278,8 @@ def nothing_foreign() -> str:
 
 
 def no_assumption() -> str:
-    """No Variable, Hypothesis or Context stands outside of a section, where it would be an
-    axiom."""
+    """Check that no Variable, Hypothesis or Context stands outside of a section, where it would be
+    an axiom."""
     found = [
         f"{path.name}:{number}: an assumption outside of every section"
         for path in [*THEORIES, *EXTRACTIONS]
@@ -336,8 +337,8 @@ def printed_statements() -> str:
 
 
 def statements() -> str:
-    """Every statement, and the definitions it rests on, are those of the record. `gates.py record`
-    writes it."""
+    """Check that every statement, and the definitions it rests on, are those of the record, which
+    `gates.py record` writes."""
     now = printed_statements()
     if not RECORD.exists() or now != RECORD.read_text():
         (PROOFS / "build" / RECORD.name).write_text(now)

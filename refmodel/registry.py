@@ -109,7 +109,7 @@ def create(
     except BaseException as error:
         for file in path.iterdir() if fresh and path.exists() else ():
             file.unlink()
-        if isinstance(error.__cause__, HostRefused):  # of the first checkpoint, which is gone now
+        if isinstance(error.__cause__, HostRefused):  # refused the first checkpoint
             raise error.__cause__ from None
         raise
 

@@ -1,14 +1,14 @@
 ---------------------------- MODULE DurableLog -----------------------------
 (***************************************************************************)
-(* The durable log as LogStructuredDisk takes it for granted: operations   *)
-(* in an order, of which a power cut leaves the first ones, and at least   *)
-(* those that were durable.  What a checkpoint holds counts as well, so    *)
-(* nobody can see here where the checkpoint ends and the log begins.       *)
+(* The durable log as LogStructuredDisk assumes it: a sequence of          *)
+(* operations.  A power cut leaves a prefix of it, with at least the       *)
+(* durable operations.  Operations in a checkpoint count as well, so this  *)
+(* module does not show where the checkpoint ends and the log begins.      *)
 (*                                                                         *)
 (* An operation is a number that is used once: an operation that a power   *)
 (* cut has undone can never be taken for another one that comes later.     *)
 (*                                                                         *)
-(* How it is done with mirrors that fail: MirroredLog.                     *)
+(* MirroredLog implements it on mirrors that fail.                         *)
 (***************************************************************************)
 EXTENDS Integers, Sequences
 

@@ -1,6 +1,6 @@
 -------------------- MODULE LogStructuredDiskProperties ---------------------
 (***************************************************************************)
-(* What always holds of LogStructuredDisk, and what happens in the end.    *)
+(* The invariants and the liveness properties of LogStructuredDisk.        *)
 (* LogStructuredDiskRefinement says what it implements.                    *)
 (***************************************************************************)
 EXTENDS LogStructuredDisk

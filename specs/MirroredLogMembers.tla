@@ -1,8 +1,8 @@
 ------------------------- MODULE MirroredLogMembers -------------------------
 (***************************************************************************)
-(* The state of MirroredLog, and its members: who is current, how that is  *)
-(* put on a majority of the voters, and how members leave, come back, are  *)
-(* replaced and are current again.                                         *)
+(* The state of MirroredLog, and its members: which of them are current,   *)
+(* how a majority of the voters records that, and how members leave, come  *)
+(* back, are replaced and become current again.                            *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 

@@ -1,6 +1,6 @@
 ----------------------- MODULE MirroredLogProperties ------------------------
 (***************************************************************************)
-(* What MirroredLog promises, and what it implements.                      *)
+(* The properties of MirroredLog, and its refinement of DurableLog.        *)
 (***************************************************************************)
 EXTENDS MirroredLog
 

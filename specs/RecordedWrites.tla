@@ -1,6 +1,6 @@
 --------------------------- MODULE RecordedWrites ---------------------------
 (***************************************************************************)
-(* What one record of the durable log may hold.                            *)
+(* The contents that one record of the durable log may have.               *)
 (*                                                                         *)
 (* - Several writes that were in flight together.  They happen one after   *)
 (*   another; after a power cut all of them happened, or none.             *)

@@ -22,7 +22,7 @@
 (*   Name                  the legal ones among the strings in the traces  *)
 (*   Value, Zero           the integers; 0                                 *)
 (*                                                                         *)
-(* Of the devices only this is judged: data may be lost only while more of *)
+(* One property of devices is judged: data may be lost only while more of  *)
 (* them have failed than the target tolerates.                             *)
 (*                                                                         *)
 (* How to break it: change a tag in a trace; it is followed to there.      *)

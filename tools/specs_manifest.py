@@ -15,7 +15,7 @@ RESULTS = {"ok": "success", "Deadlock": "deadlock failure"}
 
 
 def manifest() -> dict[str, Any]:
-    """The modules of specs/, each with the runs of models.toml that are of it."""
+    """Return the modules of specs/, each with its runs of models.toml."""
     runs = tomllib.loads((SPECS / "models.toml").read_text())["run"]
     modules = sorted(path.stem for path in SPECS.glob("*.tla"))
     return {
@@ -34,7 +34,7 @@ def manifest() -> dict[str, Any]:
 
 
 def model(run: dict[str, Any]) -> dict[str, Any]:
-    """One run, as the manifest has it. Apalache's runs have no config, but a module."""
+    """Return one run as the manifest has it. Runs of Apalache have a module and no config."""
     symbolic = run.get("tool") == "apalache"
     file = f"{run['module']}.tla" if symbolic else f"{run.get('config', run['module'])}.cfg"
     seconds = run.get("seconds")
@@ -51,7 +51,7 @@ def model(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def mode(run: dict[str, Any]) -> str | dict[str, Any]:
-    """How the run searches."""
+    """Return how the run searches."""
     if "simulate" in run:
         return {"simulate": {"traceCount": run["simulate"]}}
     return "symbolic" if run.get("tool") == "apalache" else "exhaustive search"

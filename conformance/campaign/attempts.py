@@ -27,7 +27,7 @@ class Attempts:
     def send_with(
         self, program: list[Message], options: Mapping[str, Any]
     ) -> tuple[Trace, Verdict] | None:
-        """The same, to a target with other options."""
+        """Do the same as `send`, on a target with other options."""
         again = self._bench.drive(program, self._trace.seed, options)
         if not _may_be(self._verdict.kind, again):
             return None
@@ -36,7 +36,8 @@ class Attempts:
 
 
 def _may_be(kind: str, trace: Trace) -> bool:
-    """Whether a failure of this class may be in the trace. A judge may take long to say that."""
+    """Return whether the trace may contain a failure of this class. A judge may take long to
+    decide."""
     if kind in OF_DIALOGUE:
         return any(event.get("failure", {}).get("kind") == kind for event in trace.events)
     if kind == "scrub":

@@ -155,10 +155,10 @@ def _drive(
         trace = bench.drive(program, seed, options)
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
-        if refusable is None:  # else there was no disk to learn anything from
+        if refusable is None:  # otherwise there was no disk to learn from
             part.declared |= set(trace.hello["capabilities"])
             part.coverage.add(trace)
-            if verdict.verdict == "pass":  # what goes on from a failure fails again
+            if verdict.verdict == "pass":  # a program that continues a failure fails again
                 explored.learn(trace)
             part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:

@@ -60,7 +60,7 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
         for what, program in _programs(set(hello["capabilities"])):
             checks.append(_tried(bench, options, what, program))
             if checks[-1].hung:
-                break  # nobody wants to wait for the others
+                break  # the others would time out, too
         return hello, checks
     finally:
         bench.clear()

@@ -192,7 +192,7 @@ class Bench:
             counters, lost = None, False
             self.clear()
         if not isinstance(counters, dict):
-            self._counts = lost  # then it is asked again: other disks of the target may answer
+            self._counts = lost  # ask again later: other disks of the target may answer
             return {}
         return {
             str(key): value

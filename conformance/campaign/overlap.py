@@ -1,6 +1,4 @@
-"""Several connections to one disk at once: what they wrote and read, and when, as a history for
-linearizable.judge.
-"""
+"""The requests of several connections to one disk, recorded as a history for linearizable.judge."""
 
 import random
 import threading
@@ -30,7 +28,7 @@ class Overlap(NamedTuple):
     verdict: str
     connections: int
     rounds: int
-    calls: int  # to single blocks
+    calls: int  # the number of calls for single blocks
     said: str = ""
 
     @property

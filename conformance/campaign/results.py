@@ -72,7 +72,7 @@ class Campaign:
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     declared: frozenset[str] = frozenset()  # capabilities
-    interrupted: bool = False  # by Ctrl-C, before it was complete
+    interrupted: bool = False  # Ctrl-C ended it before it was complete
     how: str = ""  # other options of the command that ran it
     workloads: int = 0  # number of workloads of an exhaustive campaign
     faults: tuple[str, ...] = ()  # faults of the media, by name

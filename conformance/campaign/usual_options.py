@@ -13,7 +13,7 @@ from conformance.programs.shrink import Shrunk, to_failure
 from conformance.targets.base import Message, Unusable
 from conformance.targets.time_limit import TooLate, limit
 
-MOST_SECONDS = 5.0  # of the processor, or six times as many by the wall
+MOST_SECONDS = 5.0  # CPU seconds, or six times as many of wall-clock time
 
 Options = dict[str, Any]
 Attempt = Callable[[list[Message], Options], tuple[Trace, Verdict] | None]

@@ -1,6 +1,5 @@
-"""Workers, which drive the parts of a campaign: this process, others on this machine, or a dask
-cluster. All give the same parts.
-"""
+"""Workers drive the parts of a campaign: in this process, in others on this machine, or on a dask
+cluster. All give the same parts."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""`conformance doctor`: is a target usable, and what does it declare."""
+"""`conformance doctor`: say whether a target is usable, and what it declares."""
 
 import click
 

@@ -27,7 +27,7 @@ from refmodel.bugs import BUGS
 
 MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
-MOST_SHORT_SECONDS = 60.0  # to find and shrink, nine times in ten
+MOST_SHORT_SECONDS = 60.0  # nine of ten bugs are found and shrunk in this time
 NINE_IN_TEN = 0.9
 CORPUS_TRACES = 60
 WIDE = 150  # characters: the matrix is wider than most terminals
@@ -262,7 +262,7 @@ def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
         median = statistics.median(one.seconds for one in shrunk)
         verdicts.append(
             (
-                f"median to find and shrink one: {median:.1f} s of the processor (at most "
+                f"median to find and shrink one: {median:.1f} s of CPU time (at most "
                 f"{MOST_SECONDS:g})",
                 median <= MOST_SECONDS,
             )

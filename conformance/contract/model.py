@@ -128,7 +128,7 @@ def _answer(
     if answer == "unknown-outcome":
         after = (
             happen()
-        )  # where the disk stays as it is, that it did not happen allows all that both allow
+        )  # if the disk stays as it is, "did not happen" allows whatever either outcome allows
         return (
             (state,) if after.live is state.live and after.snaps is state.snaps else (after, state)
         )

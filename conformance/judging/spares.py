@@ -1,4 +1,4 @@
-"""The promise of spares: after `settle` they stand in for devices that failed.
+"""The promise of spares: after `settle` they replace failed devices.
 
 A target that declares `spares` and `repair_seconds` has so many of its devices in reserve. `settle`
 rebuilds on them what was on devices that failed as `degraded`, or that have been absent for

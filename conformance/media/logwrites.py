@@ -24,8 +24,8 @@ SUPERBLOCK = struct.Struct("<QQQI")
 MAGIC, VERSION = 0x6A736677736872, 1
 ENTRY = struct.Struct("<QQQQ")
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
-START = SECTOR  # where the first entry is
-WRITTEN_SECONDS = 5.0  # in which an entry that was begun is written
+START = SECTOR  # the byte at which the first entry begins
+WRITTEN_SECONDS = 5.0  # time limit to finish an entry that was begun
 
 
 class BadLog(Exception):
@@ -85,7 +85,7 @@ def count(path: Path, start: int, end: int) -> tuple[int, int]:
             log.seek(start)
             header = log.read(ENTRY.size)
             _, sectors, flags, _ = ENTRY.unpack(header.ljust(ENTRY.size, b"\0"))
-            if not sectors and not flags:  # its place is taken, but it is not written yet
+            if not sectors and not flags:  # its place is reserved, but it is not written yet
                 if time.monotonic() > deadline:
                     raise BadLog(f"{path}: the entry at byte {start} is empty")
                 time.sleep(0.0001)

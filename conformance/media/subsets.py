@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 FEW = 6  # writes or sectors: all their 64 subsets are tried
 SAMPLED = 32  # subsets of more writes
 
-Masks = tuple[int, ...]  # for each write: bit i says whether its sector i survives
+Masks = tuple[int, ...]  # one mask per write: bit i says whether its sector i survives
 
 
 def subsets(

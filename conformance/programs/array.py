@@ -1,4 +1,5 @@
-"""Which device fails, returns or is replaced next: mostly no more of them than are tolerated."""
+"""The requests about devices: which device fails, returns or is replaced next. Mostly no more
+devices fail than are tolerated."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -34,11 +35,11 @@ class Array:
 
     @property
     def faulty(self) -> bool:
-        """Whether devices of this program go wrong while they are there."""
+        """Return whether devices of this program may have faults while they are there."""
         return self._faulty_one_in > 0
 
     def request(self, op: str, now: Situation) -> Request | None:
-        """The operation `op`; it is only noted if it is about no device."""
+        """Return the rest of a request `op`. If `op` names no device, only note that it is sent."""
         match op:
             case "fail" | "return" if now.failed and rarely(self._choose, WRONG_ONE_IN):
                 return self._once_more(now, op)
@@ -52,9 +53,8 @@ class Array:
         return {}
 
     def fail(self, now: Situation) -> Request | None:
-        """A device fails that is sound, or one that is back and has not caught up; now and then one
-        too many.
-        """
+        """Let a sound device fail, or one that is back and has not caught up. Now and then this is
+        one failure more than is tolerated."""
         again = [device for device, mode in now.failed.items() if mode == BACK]
         if again and self._choose.randrange(2):
             device = self._one_of(again)
@@ -79,15 +79,14 @@ class Array:
         return self._failure(now, device, how)
 
     def go_wrong(self, now: Situation) -> Request | None:
-        """A device goes wrong, if all are sound and the program lets any do so."""
+        """Begin a fault of a device, if all devices are sound and the program may have faults."""
         if not self.faulty or now.failed:
             return None
         return self._failure(now, self._choose.randrange(self.devices), self._one_of(self._faults))
 
     def onto_spares(self, now: Situation) -> list[Request]:
-        """As many devices as are tolerated fail for good, or until the repair timer has run, and
-        the disk settles. Spares stand in for some of them.
-        """
+        """Let at most as many devices fail as are tolerated, for good or until the repair timer has
+        run out, and settle. Spares then replace them."""
         some: list[Request] = []
         for _ in range(min(1 + self._choose.randrange(self.spares), self.tolerates)):
             how = self._one_of((ABSENT, DEGRADED))
@@ -95,7 +94,7 @@ class Array:
         return [*some, {"op": "tick", "seconds": self._repair_seconds}, {"op": "settle"}]
 
     def all_that_may(self, now: Situation) -> list[Request]:
-        """As many more devices as are tolerated fail, besides those that spares stand in for."""
+        """Let as many more devices fail as are tolerated, besides those that spares replace."""
         return [
             {"op": "fail", **self._failure(now, self._sound(now), ABSENT)}
             for _ in range(self.tolerates)
@@ -110,7 +109,7 @@ class Array:
         return {"device": device, **failure(how, self._faults)}
 
     def bring_back(self, now: Situation, op: str) -> Request | None:
-        """A device returns or is replaced, as `op` says."""
+        """Return or replace a device that failed, as `op` says."""
         devices = [device for device, mode in now.failed.items() if mode not in STAYS[op]]
         if not devices:
             return None
@@ -121,7 +120,7 @@ class Array:
         return {"device": device}
 
     def _once_more(self, now: Situation, op: str) -> Request | None:
-        """A device that failed fails for good, or one that is there returns."""
+        """Let a failed device fail for good, or return a device that is there."""
         now.note(op)
         if op == "return":
             there = [one for one in range(self.devices) if now.failed.get(one, BACK) == BACK]
@@ -132,7 +131,7 @@ class Array:
         return {"device": device, "mode": DEGRADED}
 
     def settle(self, now: Situation) -> Request | None:
-        """What is back catches up."""
+        """Let the devices that are back catch up."""
         if len(now.failed) > self.tolerates and set(now.failed.values()) != {BACK}:
             return None
         now.note("settle")

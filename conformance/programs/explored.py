@@ -1,9 +1,9 @@
-"""What the target was seen to do: programs that showed something new are kept, and others go on
-from where they did.
+"""The record of what the target was seen to do. Programs that showed something new are kept, and
+later programs continue them.
 
-This is coverage-guided fuzzing (AFL, Zalewski 2013) with what any target shows as its coverage: two
+This is coverage-guided fuzzing (AFL, Zalewski 2013). The coverage is what any target shows: two
 outcomes in a row, and the outcome of an operation by the tree of views, by the states of the
-devices, and by what happened inside, if the target tells it. A state that luck seldom makes is so
+devices, and by the inner events, if the target reports them. So a state that chance seldom makes is
 the beginning of many programs.
 """
 
@@ -19,9 +19,9 @@ from conformance.programs.situation import BACK, Situation
 
 Request = dict[str, Any]
 
-LONGEST = 300  # requests that a program goes on from
-AGAIN = frozenset(["fail", "return", "replace", "settle"])  # what they did is unsure if cut short
-FRESH_ONE_IN = 2  # programs: it goes on from nothing
+LONGEST = 300  # requests at most of a program that others continue
+AGAIN = frozenset(["fail", "return", "replace", "settle"])  # if cut short, their effect is unknown
+FRESH_ONE_IN = 2  # one program in so many continues no other one
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Explored:
 
 
 def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> list[object]:
-    """What one event shows."""
+    """Return what one event shows."""
     shape = now.shape()
     events = event.get("events")
     inside = frozenset([(one.get("event"), bool(one.get("left"))) for one in events or ()])

@@ -1,4 +1,4 @@
-"""Programs on disks that are full, or nearly, for long.
+"""Programs on disks that are full, or nearly full, for a long time.
 
 Snapshots keep what is written over until nothing fits any more, and most of them stay. The
 program goes on like any other: with overwrites, reads, reverts, power cuts, devices that come and
@@ -35,7 +35,7 @@ class FullWriter(Writer):
         super()._play(scene)
 
     def _brim(self) -> None:
-        """Some room is made, if anything makes any, and written up; often a power cut follows."""
+        """Make some room, if that is possible, and fill it. A power cut often follows."""
         for kind in (self._one_of(ROOM), *self._one_of(BETWEEN)):
             if NEEDS[kind] in {None, *self._capabilities}:
                 self._add(kind)
@@ -44,8 +44,8 @@ class FullWriter(Writer):
             self._add("crash")
 
     def _write_to_the_brim(self) -> None:
-        """The whole disk is written at once, then a half, a half of the rest, and so on: something
-        fits where little is free."""
+        """Write the whole disk at once, then a half, then a half of the rest, and so on, so that
+        some write fits where little is free."""
         lba, count = 0, self._blocks
         while count:
             self._write_at(lba, count)

@@ -1,5 +1,5 @@
-"""Programs: what a target is asked, a flat list of requests. Any subsequence of a program that
-keeps `create` is a program, so that shrinking may drop anything.
+"""Programs: flat lists of requests. Any subsequence of a program that keeps `create` is a program,
+so shrinking may drop any request.
 
 Generation is written once against the interface of `random.Random`. With `random.Random` it is the
 fast path of campaigns; under `hypothesis.strategies.randoms(use_true_random=False)` Hypothesis

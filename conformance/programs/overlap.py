@@ -36,8 +36,8 @@ ALONE = {
     "replace": 1,
 }
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
-RACING = 0.6  # of the requests of a burst, of the two kinds and of the name that it is about
-RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
+RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
+RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
@@ -46,10 +46,10 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # others come and go.
 REACHES = (1, 1, 4)
 UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
-PAST_THE_END = 0.03  # of the requests
-ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
-SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
-CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
+PAST_THE_END = 0.03  # share of requests that reach past the end
+ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
+SEEN = 0.5  # share of these with a read of a change in flight just before
+CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read so
 
 
 def written(
@@ -62,7 +62,7 @@ def written(
     cuts: bool = False,
     schedules: bool = False,
 ) -> list[Message]:
-    """A program of about `ops` requests with up to `most` in flight.
+    """Return a program of about `ops` requests with up to `most` in flight.
 
     `overlaps` of a request is the number of requests just before it that need not be answered when
     it is called. The program is a row of bursts. Between two of them all views may be read, the
@@ -142,7 +142,7 @@ class _Writer:
             self.program.append({"op": "scrub"})
 
     def _fill(self) -> None:
-        """Snapshots keep all that is written over: many disks are full then."""
+        """Write the whole disk and take a snapshot, several times: this fills many disks."""
         for _ in range(self._choose.randint(1, len(NAMES))):
             tags = list(range(self._tag + 1, self._tag + self._blocks + 1))
             self._tag += self._blocks
@@ -151,7 +151,8 @@ class _Writer:
         self._uncounted = len(self.program)
 
     def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
-        """Two kinds of requests that were in flight together least often so far, and a name."""
+        """Return two kinds of requests that were in flight together least often so far, and choose
+        a name for them."""
         pairs = list(combinations_with_replacement(kinds, 2))
         least = min(self._raced[pair] for pair in pairs)
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])

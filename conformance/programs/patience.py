@@ -1,4 +1,4 @@
-"""Programs are sent again only as long as they take about as long as one that failed.
+"""A time limit for programs that are sent again: about the time of one that failed.
 
 A program may take seconds though a longer one does not: a target that is wrong may go on for ever,
 and the search for an order of its answers may have many. A shrinker has other programs to try.
@@ -16,10 +16,10 @@ from conformance.targets.time_limit import TooLate, limit
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
 Clock = Callable[[], float]
 
-SLOWER = 4  # times as long as the last program that failed may one take to drive and judge
-LEAST_SECONDS = 0.25  # that any may take
+SLOWER = 4  # a program may take so many times as long as the last one that failed
+LEAST_SECONDS = 0.25  # every program may take that long
 NO_LIMIT = 1e6  # seconds
-CROWDED = 5  # times as long as by the processor's time a search may take by the wall clock's
+CROWDED = 5  # a search may take so many times its CPU time by the wall clock
 
 
 class Patience:
@@ -49,6 +49,7 @@ class Patience:
 
 
 def processor_clock() -> Clock:
-    """A clock of this process's processor time; where it waits, of a part of the wall's time."""
+    """Return a clock of this process's CPU time. While it waits, the clock runs at a part of the
+    rate of wall-clock time."""
     wall, processor = time.monotonic(), time.process_time()
     return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / CROWDED)

@@ -1,4 +1,4 @@
-"""Power cuts in the middle of operations: at which device write of one the power fails."""
+"""Power cuts in the middle of operations: at which device write the power fails."""
 
 from collections.abc import Mapping
 

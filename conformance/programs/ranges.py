@@ -82,15 +82,14 @@ class Ranges:
         ], count
 
     def between_borders(self) -> tuple[int, int]:
-        """What earlier ranges put into a map is taken whole, from inside, together with what is
-        next to it, or all of it up to a border.
-        """
+        """Return a range between two borders of earlier ranges: the same range, a part of it, or a
+        range that contains it."""
         begin, end = sorted([self._point(), self._point()])
         begin = min(begin, self._blocks - 1)
         return begin, max(1, end - begin)
 
     def _point(self) -> int:
-        """Where one of the last ranges began or ended, or the disk does; or anywhere."""
+        """Return a border of one of the last ranges or of the disk, or any block."""
         choose = self._choose
         if rarely(choose, ANYWHERE_ONE_IN):
             return choose.randrange(self._blocks + 1)
@@ -98,7 +97,8 @@ class Ranges:
         return points[choose.randrange(len(points))]
 
     def _at_an_edge(self, edges: Sequence[int], count: int) -> tuple[int, int]:
-        """Where a structure begins or ends, for as long as it is, or several of it."""
+        """Return a range that begins or ends at an edge of a structure, or covers several
+        structures."""
         choose, blocks = self._choose, self._blocks
         edge = edges[choose.randrange(len(edges))]
         count = (count, edge - 1, edge, edge, edge, edge + 1, 2 * edge, 3 * edge)[

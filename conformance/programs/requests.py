@@ -75,7 +75,7 @@ class RequestWriter:
             self._tags.go_on_after(self._requests)
 
     def _write_at(self, lba: int, count: int = 1) -> None:
-        """A write, unless too many devices are away: a power cut may have been one too many."""
+        """Write, unless too many devices are away, which a power cut may have caused."""
         if self._beyond():
             return
         self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
@@ -142,9 +142,8 @@ class RequestWriter:
     # Choices.
 
     def _led_name(self, op: str) -> str:
-        """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
-        made, unless the last one is named again.
-        """
+        """Return the name for an `op`. Of two snapshots choose the one with which `op` makes a tree
+        of views that was seldom made, unless the last snapshot is named again."""
         fitting = list(self._now.views)
         if self._named in fitting and rarely(self._choose, SAME_ONE_IN):
             return self._named

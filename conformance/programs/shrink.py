@@ -65,7 +65,7 @@ def shrink(
 ) -> Shrunk:
     """Return the shortest failing trace found within `most_seconds`.
 
-    For a target `in_process` they are seconds of the processor: on a busy machine the search then
+    For a target `in_process` they are CPU seconds: on a busy machine the search then
     goes as far as on an idle one, in up to five times as many seconds of the wall clock.
 
     `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.
@@ -139,7 +139,7 @@ class _Search:
                 self._remove_pairs()
 
     def _cut_behind_failure(self) -> None:
-        """Remove what was called once the wrong answer was given: it did not make it wrong."""
+        """Remove the requests that were called after the wrong answer: they did not cause it."""
         trace, verdict = self._best
         if not trace.overlapping or verdict.at is None:
             return
@@ -176,7 +176,8 @@ class _Search:
             end = min(end - self._longest_run(end) - 1, len(self._program))
 
     def _longest_run(self, end: int) -> int:
-        """Remove the longest run before `end` without which it still fails; return its length."""
+        """Remove the longest run before `end` without which the program still fails. Return its
+        length."""
         base = self._program
         return _longest(lambda run: run < end and self._fails(base[: end - run] + base[end:]))
 
@@ -189,7 +190,7 @@ class _Search:
                 end = min(end - 1, len(self._program))
 
     def _replace_run(self, end: int, request: Request) -> None:
-        """Put the request in the place of the longest run before `end` for which it still fails."""
+        """Replace the longest run before `end` for which the program still fails by the request."""
         base = self._program
 
         def replaced(run: int) -> bool:
@@ -214,7 +215,8 @@ class _Search:
             pass
 
     def _fails(self, candidate: list[Request]) -> bool:
-        """Whether the candidate fails alike, or another shape of it; that becomes the program then.
+        """Return whether the candidate, or another shape of it, fails in the same way. If so, it
+        becomes the program.
 
         Raises _OutOfTime."""
         return self._one_fails(candidate) or (
@@ -224,7 +226,8 @@ class _Search:
         )
 
     def _one_fails(self, candidate: list[Request]) -> bool:
-        """Whether the candidate fails alike; it becomes the program then. Raises _OutOfTime."""
+        """Return whether the candidate fails in the same way. If so, it becomes the program. Raises
+        _OutOfTime."""
         key = json.dumps(candidate)
         if key in self._tried or candidate == self._program:
             return False
@@ -246,7 +249,7 @@ class _Search:
         return True
 
     def _first_repeats(self) -> tuple[int, int]:
-        """How often the whole program fails, and how often it was sent."""
+        """Return how often the whole program failed, and how often it was sent."""
         failed, repeats, most = 0, 0, FIRST_REPEATS
         while repeats < most:
             failed += self._sent(self._program)
@@ -258,7 +261,7 @@ class _Search:
         return failed, repeats
 
     def _last_repeats(self) -> tuple[int, int]:
-        """How often the shortest program fails, and how often it was sent."""
+        """Return how often the shortest program failed, and how often it was sent."""
         failed, repeats, ends = 0, 0, self._clock() + LAST_SECONDS
         while repeats < REPEATS and (not repeats or self._clock() < ends):
             failed += self._attempt(self._program) is not None
@@ -267,7 +270,8 @@ class _Search:
 
 
 def _sends(rate: float) -> int:
-    """How often to send what fails at this rate, to miss it with a chance of at most MISSED."""
+    """Return how often to send a program that fails at this rate, so that the chance to miss the
+    failure is at most MISSED."""
     return 1 if rate == 1 else min(REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate)))
 
 

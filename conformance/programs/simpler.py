@@ -119,7 +119,8 @@ def reshaped(program: list[Request], least: int = LEAST_SHAPES) -> Iterator[list
 def _reshaped(
     request: Request, choose: random.Random, most: int, may_overlap: bool, alone: float
 ) -> Request:
-    """The request in another shape; what is alone stays so with the probability `alone`."""
+    """Return the request in another shape. A request that is sent alone stays so with the
+    probability `alone`."""
     if most and (request.get("overlaps") or may_overlap and choose.random() >= alone):
         together = choose.choice([most, choose.randint(0, most)])
         request = _overlapping({**request, "overlaps": together}, most)
@@ -130,14 +131,14 @@ def _reshaped(
 
 
 def _overlapping(request: Request, most: int) -> Request:
-    """The request, in flight together with at most so many of those before it."""
+    """Return the request, in flight together with at most `most` of those before it."""
     together = min(request.get("overlaps", 0), most)
     rest = {key: value for key, value in request.items() if key != "overlaps"}
     return rest | ({"overlaps": together} if together else {})
 
 
 def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
-    """The same requests on blocks that follow each other from 0 on, if they are few."""
+    """Yield the same requests on the blocks from 0 on, without gaps, if they use few blocks."""
     used = sorted(
         {
             lba

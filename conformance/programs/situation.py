@@ -1,5 +1,5 @@
-"""The disk as a program has made it so far, if every request was granted: what generation is led
-by.
+"""The state of the disk as a program has made it so far, if every request was granted. It guides
+generation.
 
 A situation is the tree of views, the state of the devices, how much is mapped, how much was written
 since the last checkpoint, and the last two operations. Generation prefers what was seldom asked in
@@ -45,12 +45,12 @@ class ViewTree:
         return other
 
     def write(self) -> None:
-        """Live is written."""
+        """Note that the live disk is written."""
         if not self._changed:
             self._changed, self._shape = True, None
 
     def snapshot(self, name: str) -> None:
-        """Live goes on from a new snapshot."""
+        """Note a new snapshot, from which the live disk continues."""
         self._shape = None
         if self._changed:
             self._own.add(name)
@@ -58,13 +58,14 @@ class ViewTree:
         self._origin, self._changed = name, False
 
     def revert(self, name: str) -> None:
-        """Live goes on from an earlier snapshot."""
+        """Note that the live disk continues from an earlier snapshot."""
         self._shape = None
         before, self._origin, self._changed = self._origin, name, False
         self._join(before)
 
     def delete(self, name: str) -> None:
-        """The snapshot goes. What came from it comes from a nameless point, if that is several."""
+        """Remove the snapshot. If several views came from it, a nameless branching point takes its
+        place."""
         self._shape = None
         above = self.views.pop(name)
         if len(self._below(name)) + (self._origin == name) < 2:
@@ -113,7 +114,7 @@ class ViewTree:
             self._join(above)
 
     def _hand_down(self, view: View, above: View) -> None:
-        """What came from a view that goes comes from the one above, and has its changes."""
+        """Attach the children of a view that is removed to the view above it, with its changes."""
         if view in self._own:
             self._own.update(self._below(view))
             self._changed = self._changed or self._origin == view
@@ -167,7 +168,7 @@ class Situation:
 
     @property
     def views(self) -> Mapping[str, View]:
-        """The snapshots, the oldest first; each with what it came from."""
+        """Return the snapshots, oldest first, each with the view that it came from."""
         return self._tree.views
 
     def shape(self) -> Feature:
@@ -184,7 +185,7 @@ class Situation:
         return tree.shape()
 
     def note(self, op: str, name: str = "", lbas: Iterable[int] = (), written: int = 0) -> None:
-        """The request was sent: the situation is another one."""
+        """Change the situation by a request that is sent."""
         self._features = None
         self._last = (self._last[1], op)
         match op:
@@ -214,12 +215,12 @@ class Situation:
     # Devices. The caller says what becomes of each.
 
     def fail(self, device: int, how: str) -> None:
-        """The device is gone, ABSENT or DEGRADED, or it is there and has the fault `how`."""
+        """Note that the device is gone (ABSENT or DEGRADED), or there with the fault `how`."""
         self._features = None
         self.failed[device] = how
 
     def bring_back(self, device: int) -> None:
-        """The device is back, and missed writes."""
+        """Note that the device is back, and missed writes."""
         self._features = None
         self.failed[device] = BACK
 

@@ -1,7 +1,8 @@
-"""Which operations a program is made of: a random subset with random weights, or a theme.
+"""The choice of operations for a program: a random subset with random weights, or a theme.
 
-Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even
-mixture of all of them does not. A scene is several operations that luck alone seldom puts in a row.
+Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach states that an
+even mixture of all operations does not. A scene is a sequence of operations that chance seldom
+makes.
 """
 
 from conformance.contract.source import Source, rarely
@@ -31,8 +32,8 @@ CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
-# Swarms that a random choice seldom makes: trees of views; views that become a tree and lose
-# branches; overwriting and cleaning; a disk that fills and empties.
+# Swarms that a random choice seldom makes. In order: trees of views, twice; views that become a
+# tree and lose branches; overwriting and cleaning; a disk that fills and empties.
 THEMES = (
     {"branch": 3, "write": 4, "unmap": 1, "look": 1, "clean": 1, "restart": 1},
     {"branch": 2, "write": 1},
@@ -40,9 +41,9 @@ THEMES = (
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
 )
-# With devices: ones that come and go under load, or faster than they catch up; ones replaced
-# while the disk is cleaned and cut; rebuilds; ones that fail again before they have caught up; ones
-# that fail between two power cuts; ones that are left alone with what recovery gave them.
+# The same with devices. They come and go under load, or faster than they catch up; they are
+# replaced while the disk is cleaned and the power fails; they are rebuilt; they fail again before
+# they have caught up, or between two power cuts; or, after a recovery, other devices fail.
 DEVICE_THEMES = (
     {
         "write": 10,
@@ -74,7 +75,7 @@ DEVICE_THEMES = (
 CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
 # `brim` makes a little room and writes until none is left.
-# `survive` takes away as many sound devices as may be: is there all of it on the others?
+# `survive` takes away as many sound devices as are tolerated: the others must have all data.
 SCENES = {
     "look": None,
     "branch": "delete",
@@ -83,7 +84,7 @@ SCENES = {
     "survive": "device",
     "brim": None,
 }
-# A device is rebuilt while something is in snapshots alone; then as many fail as may.
+# A device is rebuilt while only snapshots hold some data; then as many fail as are tolerated.
 REBUILD = (
     "write",
     "snapshot",
@@ -109,8 +110,8 @@ OUTAGE = (
     "restart",
     "crash",
 )
-ROOM = ("delete", "delete", "unmap", "revert", "clean")  # what may make some
-# While a device goes wrong. What is written is on all devices after a checkpoint.
+ROOM = ("delete", "delete", "unmap", "revert", "clean")  # these may make room
+# Changes while a device has a fault. After a checkpoint all devices have what was written.
 CHANGES = (
     *("write",) * 4,
     *("checkpoint",) * 3,
@@ -121,7 +122,7 @@ CHANGES = (
     "restart",
     "crash",
 )
-STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # of a tree of views
+STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # steps that change a tree of views
 BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 
 
@@ -137,9 +138,8 @@ def steps(choose: Source, scene: str) -> list[str]:
 
 
 def _branch(choose: Source) -> list[str]:
-    """A tree of views grows, and loses some of them, while live is written. Writes come before what
-    a view held is reclaimed, while it is, and afterwards.
-    """
+    """Return a scene: a tree of views grows, and loses some of them, while the live disk is
+    written. Writes come before, during and after the reclaim of what a deleted view held."""
     grown = [
         kind
         for _ in range(2 + choose.randrange(4))
@@ -163,7 +163,8 @@ def _branch(choose: Source) -> list[str]:
 
 
 def _outage(choose: Source) -> list[str]:
-    """Devices come and go, mostly faster than they catch up, with few writes in between."""
+    """Return a scene: devices come and go, mostly faster than they catch up, with few writes in
+    between."""
     outage = ["write", "fail"]
     for _ in range(3 + choose.randrange(8)):
         outage += ["write"] * choose.randrange(3)
@@ -172,7 +173,7 @@ def _outage(choose: Source) -> list[str]:
 
 
 def _walk(choose: Source) -> list[str]:
-    """A tree of views grows and loses views in turns, with few writes in between."""
+    """Return a scene: a tree of views grows and loses views in turns, with few writes between."""
     walk = ["write", "snapshot"]
     for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])

@@ -1,6 +1,6 @@
-"""Programs of another manner: shapes that the usual ones hardly ever have. Every third program of
-a campaign is such a one (conformance.programs.generate.cases), unless TLC judges. The shapes that
-are about snapshots are in conformance.programs.wide_snapshots.
+"""Wide programs: shapes that ordinary programs hardly ever have. Every third program of a campaign
+is wide (conformance.programs.generate.cases), unless TLC judges. The shapes about snapshots are in
+conformance.programs.wide_snapshots.
 
 - The disk is filled in pieces, so that a map of extents has many entries. Then holes are cut into
   it, and written in.
@@ -66,7 +66,7 @@ class WideWriter(SnapshotsWriter):
         super()._prepare()
 
     def _fill_in_pieces(self) -> None:
-        """Blocks at some distance from each other, forward, backward, or in any order."""
+        """Write single blocks at a fixed distance, forward, backward, or in random order."""
         lbas = list(range(self._upto(1), self._blocks, self._one_of(STRIDES)))[:MOST_PIECES]
         order = self._upto(2)
         if order == 1:
@@ -79,7 +79,8 @@ class WideWriter(SnapshotsWriter):
             self._cut_up(sorted(lbas))
 
     def _cut_up(self, lbas: Sequence[int]) -> None:
-        """Holes from one piece to another, often from the first one on, each with a write in it."""
+        """Unmap ranges from one piece to another, often from the first piece on, and write a block
+        in each."""
         for _ in range(1 + self._upto(5)):
             points = [
                 0 if self._upto(1) else self._one_of(lbas),
@@ -94,9 +95,8 @@ class WideWriter(SnapshotsWriter):
         self._read_back()
 
     def _turn_over(self) -> None:
-        """The whole disk is written again and again, a few blocks or none in between; mostly it is
-        made durable, and now and then the power fails.
-        """
+        """Write the whole disk again and again, with few other writes in between. Mostly it is made
+        durable, and now and then the power fails."""
         ways = [way for way in (FUA, "flush") if way in self._capabilities]
         for _ in range(min(self._one_of(TURNS), MOST_TURNED // self._blocks)):
             if self._upto(2):
@@ -113,7 +113,7 @@ class WideWriter(SnapshotsWriter):
         self._open(("crash",))
 
     def _churn(self) -> None:
-        """A disk is written over in short pieces; what snapshots keep is freed soon."""
+        """Overwrite a nearly full disk in short pieces. What snapshots keep is freed soon."""
         others = [op for op in OTHERS if NEEDS[op] in {None, *self._capabilities}]
         one_in, before = self._one_of(LEFT_FREE), self._upto(1)
         free = -(-self._blocks // one_in) if one_in else 0
@@ -136,7 +136,7 @@ class WideWriter(SnapshotsWriter):
         self._read_back()
 
     def _open_again_and_again(self) -> None:
-        """Openings and one kind of change in turn, often durable; a snapshot lives through all."""
+        """Open the disk and make one kind of change, in turn. One snapshot lives through all."""
         kinds = [kind for kind in CHANGES if NEEDS[kind] in {None, *self._capabilities}]
         kind, times = self._one_of(kinds), self._one_of(TIMES)
         if "delete" not in self._capabilities and kind == "snapshot":

@@ -29,9 +29,8 @@ class SnapshotsWriter(FullWriter):
     """Writes these shapes, and the single requests of all wide shapes."""
 
     def _put_off(self) -> None:
-        """Snapshots that differ in all blocks are reverted to and deleted, often the same ones,
-        with few other changes in between.
-        """
+        """Revert to and delete snapshots that differ in all blocks, often the same ones, with few
+        other changes in between."""
         if "snapshot" not in self._capabilities:
             return
         names = ("m0", "m1", "m2")[self._upto(1) :]
@@ -54,9 +53,8 @@ class SnapshotsWriter(FullWriter):
             self._read_back()
 
     def _prune(self) -> None:
-        """Snapshots of a full disk branch from each other, and are deleted, with few single writes
-        in between: these come while a deleted snapshot is freed in part.
-        """
+        """Take snapshots of a full disk that branch from each other, and delete them. The few
+        single writes in between meet a deleted snapshot that is freed in part."""
         if not {"snapshot", "delete"} <= self._capabilities:
             return
         self._write_at(0, self._blocks)
@@ -77,14 +75,13 @@ class SnapshotsWriter(FullWriter):
             self._read_back()
 
     def _branch_off(self) -> None:
-        """Every second time, live goes on from any of the snapshots."""
+        """Revert to any of the snapshots, every second time."""
         if self._now.views and "revert" in self._capabilities and self._upto(1):
             self._request_of_name("revert", self._one_of(list(self._now.views)))
 
     def _change(self) -> None:
-        """A range is written, or blocks at some distance: then most blocks are shared, and few
-        pages of the maps.
-        """
+        """Write a range, or blocks at some distance. After the latter most blocks are still shared,
+        and few pages of the maps are."""
         if self._upto(1):
             self._write_at(*self._ranges.between_borders())
         else:
@@ -93,7 +90,8 @@ class SnapshotsWriter(FullWriter):
                 self._write_at(lba)
 
     def _crowd(self) -> None:
-        """Many snapshots, writes between some or none, an opening; then most are deleted."""
+        """Take many snapshots, with few or no writes between them, open the disk, and delete most
+        of them."""
         if not {"snapshot", "delete"} <= self._capabilities:
             return
         names = [f"m{number}" for number in range(self._one_of(CROWDS))]
@@ -117,7 +115,7 @@ class SnapshotsWriter(FullWriter):
         self._read_back()
 
     def _open(self, ways: Sequence[str] = OPENINGS) -> None:
-        """The disk is opened again, in one of these ways that the target has.
+        """Open the disk again, in one of these ways that the target has.
 
         What a power cut left is read: many cuts that nobody looked at leave too many disks open.
         """

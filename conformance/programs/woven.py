@@ -95,7 +95,7 @@ class _Cuts:
         self._open: dict[str, None] = {}  # names of which nobody knows whether snapshots have them
 
     def note(self, request: Message) -> None:
-        """The program sends this next."""
+        """Note the request that the program sends next."""
         if request["op"] in CHANGES:
             self.changes.append({key: request[key] for key in request if key not in HOW})
         if request["op"] in ("snapshot", "delete") and request["name"] in self._names:
@@ -104,11 +104,11 @@ class _Cuts:
             self._names.append(request["name"])
 
     def schedule(self) -> Message:
-        """A `schedule`, if the target takes one."""
+        """Return a `schedule`, if the target takes one."""
         return {} if self._pace is None else {"schedule": self._pace.next()}
 
     def before_a_crash(self) -> list[Message]:
-        """Changes that the next request, a crash, cuts short.
+        """Return changes that the next request, a crash, cuts short.
 
         Now and then the power fails several times in a row. As often as not the changes are then
         the same ones: who got no answer asks again."""
@@ -127,14 +127,16 @@ class _Cuts:
         return sent
 
     def reads(self) -> list[Message]:
-        """Reads that show which snapshots were taken and deleted by what was cut short.
+        """Return reads that show which snapshots were taken and deleted by the requests that were
+        cut short.
 
         Otherwise a judge would have to follow two disks for each."""
         names, self._open = self._open, {}
         return [{"op": "read", "lba": 0, "count": self._blocks, "view": name} for name in names]
 
     def _drawn(self) -> list[Message]:
-        """Mostly one change; of several, each second one begins where the first one does."""
+        """Return the changes to send together, mostly one. Of several, about half begin where the
+        first one does."""
         drawn = [
             self._one() for _ in range(min(self._choose.choice(self._together), self._most - 1))
         ]
@@ -145,7 +147,7 @@ class _Cuts:
         ]
 
     def _at(self, lba: int, change: Message) -> Message:
-        """The change from this block on, up to the end of the disk at most."""
+        """Return the change at another LBA, cut off at the end of the disk."""
         most = self._blocks - lba
         if "tags" in change:
             return {**change, "lba": lba, "tags": change["tags"][:most]}
@@ -154,7 +156,7 @@ class _Cuts:
         return change
 
     def _one(self) -> Message:
-        """One of snapshots, or a write, often of all blocks."""
+        """Return a change of snapshots, or a write, often of all blocks."""
         choose = self._choose
         named = [change for change in self.changes if "name" in change]
         change = choose.choice(named if named and choose.randrange(2) else self.changes)
@@ -167,7 +169,7 @@ class _Cuts:
         return {**change, "lba": lba, "tags": [0] * count}
 
     def _sent(self, changes: Sequence[Message]) -> list[Message]:
-        """The changes together, with new tags."""
+        """Return the changes as requests that are in flight together, with new tags."""
         sent = []
         for number, change in enumerate(changes):
             again = {**change, **self.schedule()}

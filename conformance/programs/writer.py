@@ -12,16 +12,16 @@ from conformance.programs.situation import BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
-PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
-LEFT_OUT = 12  # one step of a scene in so many
-OFFERED = 5  # operations, of which the one is sent that was asked least often
-FREE = 8  # one operation in so many is not led
+PIECES = (1, 1, 1, 3, 8)  # numbers of pieces in which a disk is filled
+LEFT_OUT = 12  # one in so many steps of a scene is left out
+OFFERED = 5  # operations; the one is sent that was asked least often
+FREE = 8  # one operation in so many is drawn freely
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
-LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between such a power cut and that
+LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
-TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
+TIMES = (17, 33, 65, 129, 257)  # numbers of repeats: once more than a power of 2
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 
 
@@ -60,8 +60,8 @@ class Writer(RequestWriter):
         return self._requests
 
     def _prepare(self) -> None:
-        """Half of the new disks are filled: at once, or in pieces from either end, with a
-        checkpoint or an opening in between some."""
+        """Fill half of the new disks: at once, or in pieces from either end, sometimes with a
+        checkpoint or an opening in between."""
         if self._upto(1) or len(self._requests) > 1:
             return
         size = -(-self._blocks // self._one_of(PIECES))
@@ -78,9 +78,8 @@ class Writer(RequestWriter):
     # What comes next.
 
     def _next(self) -> str:
-        """The next operation or scene: of a few operations that the swarm offers, the one asked
-        least often in this situation.
-        """
+        """Return the next operation or scene. Of a few operations that the swarm offers, it is the
+        one that was asked least often in this situation."""
         first = self._one_of(self._kinds)
         if first in SCENES or self._upto(FREE - 1) == 0:
             return first
@@ -90,7 +89,7 @@ class Writer(RequestWriter):
         return min(offered, key=lambda kind: min([asked[feature, kind] for feature in features]))
 
     def _play(self, scene: str) -> None:
-        """A scene, now and then without a step; what came of it is read back."""
+        """Send the steps of a scene, now and then without one of them, and read the result back."""
         if self._upto(1):
             self._ranges, self._scattered = self._scattered, self._ranges
         if scene == "survive":
@@ -101,22 +100,21 @@ class Writer(RequestWriter):
         self._read_back()
 
     def _make_whole(self) -> None:
-        """Every device is brought back and catches up: a scrub finds what it still lacks."""
+        """Bring every device back and let it catch up. A later scrub finds what it still lacks."""
         for _ in range(len(self._now.failed)):
             self._add("replace" if {*self._now.failed.values()} <= {DEGRADED, BACK} else "return")
         self._add("settle")
         self._read_back()
 
     def _leave_alone(self) -> None:
-        """What a power cut left goes on for a while; then some devices are away."""
+        """Write for a while after a power cut; then take some devices away."""
         for _ in range(self._one_of(LEFT_FOR)):
             self._add("write")
         self._take_away()
 
     def _survive(self) -> None:
-        """All catch up, now and then after one went wrong under changes. Then some are away for a
-        while, often next to a recovery.
-        """
+        """Let all devices catch up, now and then after one had a fault during changes. Then take
+        some away for a while, often next to a recovery."""
         self._make_whole()
         if (wrong := self._array.go_wrong(self._now)) is not None:
             self._requests.append({"op": "fail", **wrong})
@@ -128,7 +126,8 @@ class Writer(RequestWriter):
         self._make_whole()
 
     def _rely_on_spares(self) -> None:
-        """Spares take the place of devices; then as many others are away as may, for a while."""
+        """Let spares take the place of devices; then take as many others away as are tolerated, for
+        a while."""
         self._make_whole()
         if self._now.failed:
             return
@@ -146,7 +145,8 @@ class Writer(RequestWriter):
         self._read_back()
 
     def _take_away(self) -> None:
-        """As many devices fail as may, often next to a recovery: is what is left all there is?"""
+        """Let as many devices fail as are tolerated, often next to a recovery, and read what is
+        left."""
         before, after = self._one_of(RECOVERED), self._one_of(RECOVERED)
         for kind in (*before, *["fail"] * self._array.tolerates, *after):
             if NEEDS[kind] in self._capabilities:
@@ -154,7 +154,7 @@ class Writer(RequestWriter):
         self._read_back()
 
     def _repeat(self, most: int) -> None:
-        """The same few operations again and again, `most` at most: what counts them may wrap."""
+        """Repeat a few operations, at most `most` of them in all, so that counters wrap."""
         kinds = [kind for kind in self._kinds if kind not in SCENES]
         cycle = [self._one_of(kinds) for _ in range(self._one_of((1, 1, 2, 3)))]
         for _ in range(min(self._one_of(TIMES), most // len(cycle))):
@@ -162,7 +162,8 @@ class Writer(RequestWriter):
                 self._add(kind)
 
     def _add(self, kind: str, cut: bool = False) -> None:
-        """One operation, with all that has to follow it; a read if it makes no sense now.
+        """Send one operation and everything that has to follow it. Send a read if the operation
+        makes no sense now.
 
         With `cut` the power fails in the middle of it."""
         if self._beyond() and kind not in BEYOND_TOLERANCE:
@@ -191,9 +192,8 @@ class Writer(RequestWriter):
             self._requests.append(request)
 
     def _promise(self) -> None:
-        """What came last is made durable, or a write of any length: the power cut that comes next
-        must not lose it.
-        """
+        """Make the last change durable, or a write of any length: the power cut that comes next
+        must not lose it."""
         ways = [way for way in (FUA, "flush") if way in self._capabilities]
         if not ways or self._beyond():
             return
@@ -206,7 +206,7 @@ class Writer(RequestWriter):
             self._add("flush")
 
     def _crash(self, again: Request | None = None) -> None:
-        """A crash, now and then cut short itself; then all views are read back.
+        """Send a crash, now and then one that is itself cut short; then read all views back.
 
         `again` was cut short and is sent once more first: whether it took effect is not known.
         """

@@ -79,7 +79,7 @@ class Picture:
     bands: list[Band] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     rings: list[Ring] = field(default_factory=list)
-    arrow: tuple[float, float, float, float] | None = None  # from where the wrong data was written
+    arrow: tuple[float, float, float, float] | None = None  # from the write of the wrong data
     left_out: str = ""
 
 

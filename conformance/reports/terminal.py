@@ -49,7 +49,7 @@ def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
     if campaign.judged:
         out.print(_coverage_table(campaign))
         if campaign.verdict != "pass":
-            _say(out, "[dim]in a row[/]  ", "", in_a_row(campaign))
+            _say(out, "[dim]reached[/]   ", "", in_a_row(campaign))
     for group in grouped(campaign.failures):
         _show_bug(campaign, group, out)
     lines = worth(campaign)

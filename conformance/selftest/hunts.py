@@ -44,7 +44,7 @@ class Hunt:
     traces: int = 0  # traces that the model judged, the failing one included
     operations: int = 0  # in them
     seconds: float = 0.0  # CPU time to find and to shrink by the model
-    failure: Failure | None = None  # by the model
+    failure: Failure | None = None  # the failure that the model found
     expected: frozenset[str] = frozenset()  # classes, of the corpus
 
     @property

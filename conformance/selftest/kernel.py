@@ -41,7 +41,7 @@ NOT_FOUND = "NOT FOUND"
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one run, honest or with a fault. `seconds` are of processor time, guests'
+    """The result of one run, honest or with a fault. `seconds` are of CPU time, guests'
     included."""
 
     target: str
@@ -90,7 +90,7 @@ def honest(
     before, started = _begun(), time.monotonic()
     undecided = 0
     row = Row(name, 0, 0, 0, 0.0, "", True)
-    failures: Counter[tuple[str, str | None]] = Counter()  # by class, and page of the finding
+    failures: Counter[tuple[str, str | None]] = Counter()  # (class, page of the finding) -> number
     for number in count():
         left = SOME if most is None else min(SOME, most - row.traces)
         if left <= 0 or time.monotonic() - started >= 60 * minutes:
@@ -130,7 +130,7 @@ def hunt(driver: str, fault: str, seed: int) -> Row:
 
 
 def _begun() -> float:
-    """Return the processor time until now. Raises Unusable if there is no guest."""
+    """Return the CPU time until now. Raises Unusable if there is no guest."""
     guest.version()
     return guest.processor_seconds()
 

@@ -44,7 +44,7 @@ ENGINES = {
     "sqlite": ("sqlite", "SqliteTarget"),
 }
 IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
-OPENING = 60.0  # seconds of the processor that a target in process may take to open
+OPENING = 60.0  # CPU seconds that a target in process may take to open
 
 Build = Callable[[dict[str, Any]], Target]
 
@@ -231,7 +231,7 @@ def _value(text: str) -> Any:
 def _imported(path: str) -> Build:
     module, _, attribute = path.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # where the user's own module most likely is
+        sys.path.insert(0, os.getcwd())  # the user's own module is most likely here
     try:
         factory: Build | None = (
             getattr(importlib.import_module(module), attribute) if module and attribute else None

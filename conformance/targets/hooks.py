@@ -42,7 +42,7 @@ class _Refusal(Exception):
 class HooksTarget:
     """The engine that a hooks file describes. Raises BadHooks, Unusable."""
 
-    schedules = True  # for pauses
+    schedules = True  # the kit's pauses between calls
 
     def __init__(self, path: Path) -> None:
         self._hooks = read(path)

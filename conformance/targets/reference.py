@@ -67,7 +67,7 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # weight among the traces of all engines; the others have 1 each
-# Everything is as small as it may be, or as few.
+# Every size and every number is the smallest that is allowed.
 TIGHT: Knobs = {
     "engine": [DEFAULT],
     **KNOBS[DEFAULT],
@@ -79,7 +79,7 @@ TIGHT: Knobs = {
     "pages": [None, None, 64],
     "repair_share": [1],
 }
-# Options that no disk can have, each alone: just below the least or above the most, or of no page.
+# Options that no disk can have: each value is just below or just above its limits.
 ARRAY: Knobs = {
     "blocks": [0],
     "block_bytes": [256, 768],
@@ -119,8 +119,8 @@ FAMILIES: tuple[Knobs, ...] = (
     ),
     TIGHT,
 )
-# What is not asked of a disk whose media have faults for its whole life: no device fails by request
-# besides, and a scrub says what it repaired.
+# Capabilities that are not used where media have faults for the whole life of a disk: no other
+# device may fail, and a scrub reports what it repaired.
 NOT_WITH_FAULTS = frozenset(["device", "scrub"])
 
 

@@ -92,7 +92,7 @@ class Gate:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._inside = 0
-        self._claimed = False  # by who is alone, or waits to be
+        self._claimed = False  # True while a thread is alone, or waits to be alone
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """A time limit for targets in process, as targets in other processes have one.
 
-The limit is processor time of this process, so that a busy machine makes no false alarm. A target
+The limit is CPU time of this process, so that a busy machine makes no false alarm. A target
 that waits uses none: it has PATIENT times as long by the clock on the wall.
 
 Two timers interrupt the main thread. They also interrupt a lock that is waited for and an endless
@@ -25,7 +25,7 @@ SECONDS = 10.0  # CPU time for an answer
 PATIENT = 6  # times as many seconds by the wall
 SLOW = frozenset(["crash", "settle", "restart"])  # operations that may recover or rebuild
 SLOW_FACTOR = 3
-CLOSING = 5.0  # seconds of the processor to close a target
+CLOSING = 5.0  # CPU seconds to close a target
 SHORTEST = 0.001  # seconds that a timer can be set to
 SHOWN_FRAMES = 8  # frames of the stack at the time limit
 
@@ -78,7 +78,7 @@ class TimeLimited:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many by
+    """Raise TooLate in this block after `seconds` of CPU time, or PATIENT times as many by
     the wall. In a block that has a limit itself, what is left of that is the most. Other timers
     continue afterwards.
     """
@@ -119,5 +119,5 @@ class _Timer:
 def _too_late(number: int, frame: FrameType | None) -> None:
     stack = "it was busy here:\n" + "".join(traceback.format_stack(frame)[-SHOWN_FRAMES:])
     if number == signal.SIGPROF:
-        raise TooLate(1, " of processor time", stack)
+        raise TooLate(1, " of CPU time", stack)
     raise TooLate(PATIENT, "", stack)

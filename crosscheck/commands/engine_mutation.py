@@ -1,4 +1,4 @@
-"""`crosscheck engine-mutation`: bugs drawn by chance in the engines, and what finds them."""
+"""`crosscheck engine-mutation`: plant random bugs in the engines, and say what finds them."""
 
 import json
 import sys

@@ -1,1 +1,1 @@
-"""Bugs drawn by chance: mechanical mutants of the engines' source, and what finds each."""
+"""Random bugs: mechanical mutants of the engines' source, and what finds each."""

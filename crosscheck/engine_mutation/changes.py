@@ -138,7 +138,7 @@ def _of_statement(statement: ast.stmt) -> Iterator[Replaced]:
     if isinstance(statement, (ast.If, ast.While)) and not _has_opposite(statement.test):
         yield statement.test, _negated(statement.test), statement
     if isinstance(statement, ast.Raise):
-        return  # its words
+        return  # text of a docstring
     for name, value in ast.iter_fields(statement):
         if name in ("annotation", "decorator_list"):
             continue

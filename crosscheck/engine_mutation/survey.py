@@ -1,7 +1,6 @@
-"""Mutants of the engines, drawn by seed: each is tried by the campaign of the default command, and
-those that survive by the engine's unit tests. What came of each is kept, so that a run that was cut
-off goes on, and a run with more seconds tries again only those that survived.
-"""
+"""A survey of mutants of the engines, drawn by seed. The campaign of the default command tries
+each; the engine's unit tests try those that survive. Results are kept, so an interrupted run
+continues, and a run with more seconds tries only the survivors again."""
 
 import hashlib
 import json
@@ -27,7 +26,7 @@ LONGEST = 7200  # seconds by the wall: a process that takes them waits for ever
 UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
-UNFOUND = BY[3:]  # by the kit
+UNFOUND = BY[3:]  # the kit did not find it
 
 Mutant = tuple[str, Change]  # a module's name and a change of it
 

@@ -4,7 +4,7 @@ until it fails.
     python -m crosscheck.engine_mutation.trial MODULE NUMBER TARGET SECONDS SEED FOLDER
 
 prints one JSON object: how it was found (the class of the failure, or "survived"), after how many
-operations and seconds of the processor, and whether the changed statement ran at all.
+operations and CPU seconds, and whether the changed statement ran at all.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 from crosscheck.engine_mutation.plant import plant
 
 MEMORY = 4 << 30  # bytes
-HANGS = 60  # seconds of the processor: what takes so many more than it should is killed
+HANGS = 60  # CPU seconds: what takes so many more than it should is killed
 OPS = 30  # operations of a trace, as by default
 
 
@@ -58,7 +58,7 @@ def _campaign(target: str, found: dict[str, Any], ends: float, seed: int, folder
             found["how"], found["message"] = "exit", part.reason
             return
         for _, verdict in part.judged:
-            if verdict.verdict == "fail" or verdict.at is not None:  # else the judge gave up
+            if verdict.verdict == "fail" or verdict.at is not None:  # otherwise the judge gave up
                 found["how"] = verdict.kind or verdict.verdict
                 found["message"] = (verdict.actual or verdict.reason)[:300]
                 return

@@ -17,7 +17,7 @@ from refmodel.registry import DEFAULT, ENGINES
 
 QEMU_BLOCKS = 65536  # per image
 QEMU_WRITES, QEMU_READS = 1000, 5000  # operations for each number of snapshots
-LARGE = 0.25  # from this scale on, a chain's memory has no room for the tables of one layer
+LARGE = 0.25  # from this scale on, the tables of one layer do not fit into a chain's memory
 BACK = 0.10  # allowed difference of the device I/Os after all deletions
 REDO = {"redo-vmfs": "VMFSsparse", "redo-se": "SEsparse", "redo-vsan": "vSANsparse"}
 

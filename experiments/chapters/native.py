@@ -13,10 +13,10 @@ from refmodel.bench.workloads.workload import BLOCK
 
 PROFILE = "hpe-8k-50"
 MANY = (0, 12, 200)  # snapshots
-BLOCKS, OPERATIONS = 2048, 4000  # for counts of one operation
-OLD = "redo-se"  # what the log-structured disk replaced
+BLOCKS, OPERATIONS = 2048, 4000  # size of the run that counts single operations
+OLD = "redo-se"  # the engine that the log-structured disk replaced
 REPEATS = 3
-NOISE = 0.10  # of processor time, on a machine that others use
+NOISE = 0.10  # noise of CPU time on a shared machine
 
 
 def run(settings: Settings) -> Chapter:

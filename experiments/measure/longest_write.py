@@ -17,7 +17,7 @@ from refmodel.bench.scale.table import SPARE, Bench
 from refmodel.log_structured.geometry import plan, with_reserve
 from refmodel.runtime.collector import full_collections_in_idle_moments
 
-BLOCKS = 1 << 18  # of the disk at scale 1
+BLOCKS = 1 << 18  # size of the disk at scale 1
 SNAPSHOTS = 12
 PARTS = 3 * SNAPSHOTS  # snapshots are taken in the first third, held, deleted in the last one
 WINDOW = 100  # writes

@@ -42,8 +42,8 @@ class Cost(NamedTuple):
 class Freed(NamedTuple):
     """The cost of freeing the space of a deleted snapshot."""
 
-    blocks: int  # that only the snapshot held
-    steps: int  # of reclaim
+    blocks: int  # blocks that only the snapshot held
+    steps: int  # steps of reclaim
     ios: int  # device I/Os of reclaim and of the checkpoint that follows
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from refmodel.bench.results import Measured, Part, Result
 
 CAUSE = "foreground"
-MIRRORS = 3  # of the log, at most
+MIRRORS = 3  # largest number of mirrors of the log
 
 
 class Waited(NamedTuple):
@@ -21,7 +21,7 @@ class Waited(NamedTuple):
 
     writes: int
     bytes_written: int
-    bytes_read: int  # from devices, or from the bank
+    bytes_read: int  # bytes read from devices or from the bank
 
 
 def waited(measured: Measured) -> Waited:

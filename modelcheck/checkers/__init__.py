@@ -1,1 +1,1 @@
-"""Running TLC and Apalache, and reading what they print."""
+"""Run TLC and Apalache, and read what they print."""

@@ -21,7 +21,7 @@ STATUS = {
 FAST = {
     "JVM_ARGS": "-Xmx4g -XX:TieredStopAtLevel=1"
 }  # most checks are over before Java's second compiler pays
-LONGEST = 3600  # seconds of processor time, for one check
+LONGEST = 3600  # CPU seconds, for one check
 
 
 @dataclass(frozen=True)

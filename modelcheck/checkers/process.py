@@ -20,7 +20,7 @@ def run(
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int | None, str]:
     """Return the exit status and the output. The status is None after `timeout` seconds, or after
-    `most` seconds of processor time.
+    `most` CPU seconds.
 
     Raises OSError if the process cannot be started."""
     if most is not None:

@@ -121,7 +121,7 @@ def run(
 ) -> Result:
     """Check `module` with `config`, which is a file or its text.
 
-    `timeout` is in seconds, `most` in seconds of processor time; `properties` are Java's. `short`
+    `timeout` is in seconds, `most` in CPU seconds; `properties` are Java's. `short`
     turns Java's second compiler off: a run of less than half a minute then takes half the time.
 
     Raises Unavailable if TLC cannot be started."""
@@ -159,7 +159,7 @@ def run(
         status, output = process.run(command, timeout, most=most)
     result = parse(output)
     if status is None:
-        limit = f"{most} s of processor time" if timeout is None else f"{timeout:.0f} s"
+        limit = f"{most} s of CPU time" if timeout is None else f"{timeout:.0f} s"
         result.status, result.message = "timeout", f"stopped after {limit}"
     elif result.status == "ok" and status != 0:
         result.status, result.message = "error", f"TLC ended with status {status}"

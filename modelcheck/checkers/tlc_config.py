@@ -1,4 +1,4 @@
-"""TLC's config files: what they say, changed in one thing, and why they may leave states out."""
+"""TLC's config files: read them, change one setting, and find why they may leave states out."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TLA+ values as TLC prints them: read, written short, and compared."""
+"""TLA+ values as TLC prints them: read, shorten and compare them."""
 
 import re
 from collections.abc import Iterator

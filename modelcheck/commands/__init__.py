@@ -1,1 +1,1 @@
-"""The commands of `python -m modelcheck`: a file each, and `output`, what they print by."""
+"""The commands of `python -m modelcheck`, one file each, and `output`, which prints for all."""

@@ -1,4 +1,4 @@
-"""`modelcheck specs`: the runs of specs/models.toml, compared with what they have to come to."""
+"""`modelcheck specs`: the runs of specs/models.toml, compared with their expected results."""
 
 import sys
 import time

@@ -32,7 +32,7 @@ ROOTS = ("Init", "Next")
 class Edit:
     """One change: the bytes from `start` to `end` become `new`."""
 
-    operator: str  # in which it is
+    operator: str  # the operator that contains the change
     line: int
     kind: str
     old: str

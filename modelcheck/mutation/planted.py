@@ -1,4 +1,4 @@
-"""Planted bugs: each changes a piece of text of one spec, and one property has to notice."""
+"""Planted bugs: each changes a piece of text of one spec, and one property has to fail."""
 
 import re
 import tempfile

@@ -17,7 +17,7 @@ from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
 
 KEPT = tlc.BUILD / "mutation.jsonl"  # results so far, from which an interrupted run continues
-LONGEST = 120  # seconds of processor time a run; what takes longer has too many states
+LONGEST = 120  # CPU seconds a run; what takes longer has too many states
 HOW = ("property", "error", "equivalent", "survived")
 
 

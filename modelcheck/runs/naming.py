@@ -1,4 +1,4 @@
-"""The name of the property that failed, where TLC says only its place, or not even that."""
+"""The name of the property that failed, if TLC prints only its place, or not even that."""
 
 import re
 from collections.abc import Callable

@@ -111,7 +111,7 @@ class Process:
 
 
 def holds(process: Process, content: Content, names: set[str]) -> bool:
-    """Whether the disk reads as `content`; of `names` it has only those snapshots."""
+    """Return whether the disk reads as `content`, and has only those snapshots of `names`."""
     live, snaps = content
     return process.reads(None) == live and all(process.reads(n) == snaps.get(n) for n in names)
 

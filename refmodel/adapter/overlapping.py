@@ -37,7 +37,7 @@ class OverlappingAdapter(Adapter):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._cutting: object = None  # which call has set the power to fail
+        self._cutting: object = None  # the call that has set the power to fail
 
     def call(self, message: Message, done: Done) -> None:
         """Call a request. Raises PowerCut if its `cut` took effect; then nothing is in flight.

@@ -227,12 +227,12 @@ def _setting(result: Result) -> list[str]:
     facts.append(f"{result.snapshots} snapshots before the run")
     if result.cache_bytes:
         size, rate = result.cache_bytes / 2**20, result.phases[-1].hit_rate
-        facts.append(f"read cache of {size:g} MiB, hit rate {rate:.1%} in the last phase")
+        facts.append(f"read cache of {round(size, 1):g} MiB, hit rate {rate:.1%} in the last phase")
     if result.reduction is not None:
         facts.append(f"data reduction {result.reduction:.2f} to 1")
     facts.append(f"seed {result.seed}, digest of the operations {result.digest}")
     size = result.blocks * BLOCK / 2**20
-    scale = f"scale {result.scale:g}: {size:g} MiB, {result.operations:,} operations"
+    scale = f"scale {result.scale:g}: {round(size, 1):g} MiB, {result.operations:,} operations"
     published = f"; published set-up: {profile.published}" if profile.published else ""
     return [f"{result.profile}: {profile.what}", f"  {'; '.join(facts)}", f"  {scale}{published}"]
 
@@ -268,13 +268,14 @@ def _waits(result: Result) -> list[str]:
     ]
     names = [name for name in PARTS if any(share.parts[name] for _, share in rows)]
     head = "".join(f"{name:>11}" for name in names)
-    lines = (
-        [f"  {'about a percentile, us':<24} {'latency':>9} {'group':>6} ={head}"] if rows else []
-    )
+    lines = [
+        f"  {'':<24} {'requests':>9} {'latency':>9}",
+        f"  {'about a percentile':<24} {'per group':>9} {'us':>9} ={head}",
+    ]
     for title, share in rows:
         parts = "".join(f"{share.parts[name] / 1e3:>11,.1f}" for name in names)
-        lines.append(f"  {title:<24} {share.latency / 1e3:>9,.1f} {share.group:>6.1f}  {parts}")
-    return lines
+        lines.append(f"  {title:<24} {share.group:>9.1f} {share.latency / 1e3:>9,.1f}  {parts}")
+    return lines if rows else []
 
 
 def _peers(result: Result) -> list[str]:

@@ -1,4 +1,4 @@
-"""Bugs that real storage engines had, to be planted in these by name: the kit has to find each.
+"""Bugs of real storage engines, to be planted in these engines by name. The kit has to find each.
 
 A bug is a function of a disk that is about to recover. It replaces public methods of that one disk
 and of its parts, so the engines themselves know nothing of bugs, and pay nothing for them. Numbers

@@ -1,4 +1,4 @@
-"""Bugs of bounded steps: of late merges, and of what comes between steps of other work."""
+"""Bugs of bounded steps: late merges, and requests that come between two steps."""
 
 from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk

@@ -33,7 +33,7 @@ class Flash:
         self._device = device
         self._size = block_bytes
         self._meter = meter
-        self.used: dict[int, Slot] = {}  # by number
+        self.used: dict[int, Slot] = {}  # slot number -> slot
         self.evicted = 0
 
     def hit(self, lba: int) -> bool:

@@ -22,7 +22,7 @@ from refmodel.media.device import FileDevice
 from refmodel.media.host import explained
 
 HIT, MISS, PARTIAL = "hit", "miss", "partial"
-Read = Callable[[int, int], bytes]  # of blocks, by LBA and count
+Read = Callable[[int, int], bytes]  # (LBA, count) -> the bytes of these blocks
 
 
 class ReadCache:
@@ -30,14 +30,14 @@ class ReadCache:
 
     def __init__(self, geometry: Shape, folder: Path, settings: CacheSettings) -> None:
         self.settings = settings
-        self.meter = Meter()  # of its own device
+        self.meter = Meter()  # the I/Os of the cache's own device
         self.blocks: Counter[str] = Counter()  # read from the live disk, by hit or miss
         self.reads = {outcome: Histogram() for outcome in (HIT, MISS, PARTIAL)}  # nanoseconds
         self._geometry = geometry
         self._folder = folder
-        self._evicted = 0  # by hosts that the virtual machine has left
+        self._evicted = 0  # evictions on hosts that the virtual machine has left
         self.flash = self._cold(settings)
-        self._copy: Flash | None = None  # on the host that the virtual machine moves to
+        self._copy: Flash | None = None  # the cache on the host that the virtual machine moves to
 
     def empty(self) -> None:
         """Empty the cache, on every host."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Event = dict[str, Any]  # its name is under "event"; the other keys are facts about it
+Event = dict[str, Any]  # "event" is its name; the other keys are its fields
 
 
 class Events:

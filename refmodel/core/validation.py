@@ -8,7 +8,7 @@ from typing import Protocol
 from refmodel.core.errors import BadRequest, OutOfRange
 
 BLOCK_BYTES = tuple(512 << power for power in range(8))
-LBA = itemgetter(0)  # of a write, (LBA, data)
+LBA = itemgetter(0)  # the LBA of a write (LBA, data)
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

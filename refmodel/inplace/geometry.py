@@ -50,7 +50,7 @@ class InPlaceGeometry(ArrayGeometry):
         Where they lie across pieces, the parity of each stripe is journaled whole.
         """
         parity = self.m * self.piece_bytes + self.members * EXTENT_HEADER
-        left = self.log_bytes - 3 * RECORD_UNIT - 2 * parity  # its header, and that of the journal
+        left = self.log_bytes - 3 * RECORD_UNIT - 2 * parity  # minus two headers
         fitting = left * self.segment_bytes // (self.segment_bytes + parity)
         return max(self.block_bytes, fitting - fitting % self.block_bytes)
 

@@ -24,7 +24,7 @@ class StripeResync:
     def __init__(self, array: Array[InPlaceGeometry], checkpoint: Callable[[], None]) -> None:
         self._array = array
         self._checkpoint = checkpoint
-        self._cursor: dict[int, int] = {}  # by device: the stripes before it were copied
+        self._cursor: dict[int, int] = {}  # device -> the first stripe that was not copied yet
 
     def begin(self, member: Member) -> None:
         """Begin to resync a member, which lacks everything."""

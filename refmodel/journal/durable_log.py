@@ -43,7 +43,7 @@ class DurableLog:
         self._events = events
         self._base = base
         self.size = size
-        self._allocated: set[int] = set()  # where parts of the ring begin that have room kept
+        self._allocated: set[int] = set()  # first bytes of parts with room kept by the host
         self._kept = 0  # position up to which room is kept for the records behind the head
         self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed

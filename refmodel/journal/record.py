@@ -20,7 +20,7 @@ COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
 TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
-DATA = itemgetter(1)  # of a write, (LBA, data)
+DATA = itemgetter(1)  # the data of a write (LBA, data)
 
 
 class RecordKind(IntEnum):
@@ -58,7 +58,7 @@ class Record:
     flushed: int = 0  # the last record that was durable when this one was written
     position: int = 0  # in the log: bytes since it began; it is not stored
     writes: Sequence[tuple[int, bytes]] = ()  # kind WRITES, instead of `data`: (LBA, blocks)
-    stored_bytes: int = field(init=False)  # its size in the log: so much room is made for it
+    stored_bytes: int = field(init=False)  # the room that it takes in the log
 
     def __post_init__(self) -> None:
         payload = len(self.data)

@@ -1,4 +1,4 @@
-"""Loading: the nodes that an operation needs are found before anything is changed.
+"""Loading: all nodes that an operation needs are in memory before it changes anything.
 
 Maps need not fit in memory. An operation that is logged can no longer be refused, so a node that
 cannot be read has to be found out before.

@@ -16,7 +16,7 @@ from refmodel.media.power_supply import SECTOR, PowerSupply
 
 EVERYWHERE = "@all"
 WRONG_ONE_IN = 6  # writes
-WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # for a fault that begins on request
+WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # the same for a fault that begins on request
 MOST_IOS = 60  # the I/Os of a device before it vanishes, at most
 
 

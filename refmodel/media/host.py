@@ -1,4 +1,4 @@
-"""Errors of the host: what its operating system says that is not about the device.
+"""Errors of the host: errors of the operating system that are not about the device.
 
 A full file system, a quota, missing rights or missing memory are no reason to take a device for
 broken: its content is good, and the same call may succeed later. Other errors (EIO, ENXIO, ...) are

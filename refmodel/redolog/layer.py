@@ -78,7 +78,7 @@ class Delta:
         self._directory = array("I", bytes(geometry.directory_sectors * SECTOR))
         # The first sector behind all that is in use; None: not known yet.
         self._free: int | None = geometry.directory_sectors
-        self._scanned = geometry.directory_sectors  # where it was when the tables were last read
+        self._scanned = geometry.directory_sectors  # `_free` at the last read of the tables
         self._gaps: list[tuple[int, int]] | None = None  # below it: first sector, and how many
 
     def begin(self, cause: str) -> None:

@@ -13,7 +13,7 @@ class Callbacks:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._watched: dict[int, tuple[int, Ready]] = {}  # by file descriptor
+        self._watched: dict[int, tuple[int, Ready]] = {}  # file descriptor -> events, function
 
     def watch(self, watched: socket.socket, events: int, ready: Ready) -> None:
         """Call `ready` when a socket is ready for one of the events; with none, never."""

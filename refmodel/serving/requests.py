@@ -70,7 +70,7 @@ class Performer:
         """
         size, short = self._size, self._short
         writes: list[Request] = []
-        reads: dict[int, list[Request]] = {}  # by the identity of the view
+        reads: dict[int, list[Request]] = {}  # id of the view -> its reads
         flushes: list[Request] = []
         rest: list[tuple[Request, Steps]] = []
         for request in group:

@@ -55,7 +55,7 @@ def first(trace: Trace, event: str) -> Event:
 
 
 def dropped(event: str) -> Callable[[Trace], None]:
-    """The trace without the first event of that name."""
+    """Return a change: the first event of that name is removed."""
 
     def change(trace: Trace) -> None:
         gone = first(trace, event)
@@ -68,9 +68,7 @@ def dropped(event: str) -> Callable[[Trace], None]:
 
 
 def other(event: str, field: str, value: Callable[[Any], object]) -> Callable[[Trace], None]:
-    """The trace with another value in the first event of that name where the value makes a
-    difference.
-    """
+    """Return a change: another value in the first event of that name where it matters."""
 
     def change(trace: Trace) -> None:
         for operation in trace.events:

@@ -67,7 +67,7 @@ def program(layout: str) -> Iterator[Request]:
 
 
 def driven(target: str = "refmodel", layouts: Sequence[str] = tuple(LAYOUTS)) -> list[Trace]:
-    """The program on each of the layouts."""
+    """Return the traces of the program on each of the layouts."""
     bench = Bench(targets.resolve(target))
     options = inner_traces.OPTIONS | {"log_bytes": LOG_BYTES}
     try:
@@ -92,7 +92,7 @@ def honest() -> list[Trace]:
 
 
 def rejected(batch: list[Trace], config: str = "TraceMirroredLog") -> list[Inside | None]:
-    """Of each trace, the first line that TraceMirroredLog does not allow."""
+    """Return the first line of each trace that TraceMirroredLog does not allow."""
     together = defaultdict(list)
     for index, trace in enumerate(batch):
         for lines, _ in journal.lines(trace):
@@ -104,7 +104,8 @@ def rejected(batch: list[Trace], config: str = "TraceMirroredLog") -> list[Insid
 
 
 def other(name: str, field: str, value: Callable[[Any], object], which: int = 3) -> Change:
-    """One of the events with another value in a field; the first ones are of an empty disk."""
+    """Return a change: another value in a field of one of the events. The first events are of an
+    empty disk, so a later one is taken."""
 
     def change(trace: Trace) -> None:
         some = [one for _, one in events(trace, name) if value(one[field]) != one[field]]
@@ -125,7 +126,7 @@ def overlooked(trace: Trace) -> None:
 
 
 def opened_with_too_few(trace: Trace) -> None:
-    """The members are told where the disk was not opened."""
+    """Report the members in a place where the disk was not opened."""
     at = refused(trace)
     before = [one for event in trace.events[:at] for one in event.get("events", ())]
     members = [one for one in before if one["event"] == "members"][-1]
@@ -133,13 +134,13 @@ def opened_with_too_few(trace: Trace) -> None:
 
 
 def not_opened(trace: Trace) -> None:
-    """Nothing happens at the last power cut: the disk stays closed."""
+    """Remove all events of the last power cut: the disk stays closed."""
     last = [event for event in trace.events if event["op"] == "crash"][-1]
     last["events"] = []
 
 
 def refused(trace: Trace) -> int:
-    """The operation after which the disk was closed, since no current mirror was there."""
+    """Return the operation after which the disk was closed, because no current mirror was there."""
     return [
         index
         for index, event in enumerate(trace.events)

@@ -13,7 +13,7 @@ from crosscheck import kit_speed
 
 
 def probed(file: Path) -> Any:
-    """What the probe says of this revision, for a few traces."""
+    """Return what the probe prints for this revision and a few traces."""
     run = subprocess.run(
         [sys.executable, "-P", kit_speed.PROBE, "refmodel:log-structured", "3", "10", file],
         env=os.environ | {"PYTHONPATH": str(kit_speed.ROOT)},

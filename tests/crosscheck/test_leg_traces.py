@@ -37,7 +37,7 @@ def honest() -> list[Trace]:
 
 
 def rejected(batch: list[Trace]) -> list[Inside | None]:
-    """Of each trace, the first line that TraceRedundancy does not allow on one of its legs."""
+    """Return the first line of each trace that TraceRedundancy does not allow on one leg."""
     followed = [
         (index, lines) for index, trace in enumerate(batch) for lines, _ in legs.lines(trace)
     ]
@@ -59,7 +59,7 @@ def other(
     value: Callable[[Inside], object],
     where: Callable[[Inside], bool] = lambda inside: True,
 ) -> Change:
-    """The first such event with another value in a field."""
+    """Return a change: another value in a field of the first such event."""
 
     def change(trace: Trace) -> None:
         _, inside = next(
@@ -90,7 +90,7 @@ def earlier_tick(trace: Trace) -> None:
 
 
 def active_before_the_last_copy(trace: Trace) -> None:
-    """The event is where the last stripe was copied; whatever came between is behind it."""
+    """Move the event `active` before the copy of the last stripe."""
     found, active = next(events(trace, "active"))
     found.remove(active)
     copying = found
@@ -103,13 +103,14 @@ def active_before_the_last_copy(trace: Trace) -> None:
 
 
 def forgotten(trace: Trace) -> None:
-    """A segment is not copied, which lives on; a node may have died by the time that it counts."""
+    """Remove the copy of a segment that lives on. (A node may have died by the time that it
+    counts.)"""
     found, gone = next(pair for pair in events(trace, "resync") if capacity(pair[1]))
     found.remove(gone)
 
 
 def never_stale(trace: Trace) -> None:
-    """The disk is opened, and who was catching up is active."""
+    """Report a member that is catching up as active when the disk is opened."""
     for _, inside in events(trace, "members"):
         for member in inside["members"]:
             if member[1] == "stale":
@@ -118,7 +119,8 @@ def never_stale(trace: Trace) -> None:
 
 
 def read_though_stale(trace: Trace) -> None:
-    """Who is back and not yet copied to is read, of what it does not lack."""
+    """Add a read from a member that is back and not yet copied to, of a stripe that it does not
+    lack."""
     found, missed = next(events(trace, "missed"))
     spared = min(set(missed["living"]) - set(missed["stripes"]))
     read = {"event": "read", "leg": missed["leg"], "devices": [missed["device"]]}
@@ -126,7 +128,7 @@ def read_though_stale(trace: Trace) -> None:
 
 
 def only_absent(inside: Inside) -> object:
-    """The members as if none had been degraded."""
+    """Report degraded members as absent."""
     return [
         [device, "absent" if state == "degraded" else state] for device, state in inside["members"]
     ]

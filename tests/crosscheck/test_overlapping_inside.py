@@ -40,7 +40,7 @@ def honest() -> list[Trace]:
 
 
 def told(trace: Trace, name: str) -> Iterator[tuple[list[Event], Event]]:
-    """Each event of that name while requests were in flight, and the list that it is in."""
+    """Return each event of that name while requests were in flight, with the list that it is in."""
     for line in trace.inside:
         for event in line["events"]:
             if event["event"] == name:
@@ -66,7 +66,7 @@ def other(name: str, field: str, value: Callable[[Any], object]) -> Callable[[Tr
 
 
 def answered_before(trace: Trace) -> None:
-    """A write is answered when its record is in the log, and not yet applied."""
+    """Answer a write when its record is in the log, and not yet applied."""
     line, submit = next(
         (line, event)
         for line in trace.inside
@@ -89,13 +89,13 @@ def answered_before(trace: Trace) -> None:
 
 
 def refused(trace: Trace) -> None:
-    """What took effect is said to be refused."""
+    """Report a change that took effect as refused."""
     id = next(event["id"] for _, event in told(trace, "submit") if event["op"] == "write")
     trace.events[id]["result"] = {"ok": False, "error": "no-space"}
 
 
 def misread(trace: Trace) -> None:
-    """A read returns what the block never held."""
+    """Let a read return what the block never held."""
     read = next(
         event
         for event in trace.events

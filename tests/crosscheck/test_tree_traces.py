@@ -72,7 +72,7 @@ def driven(target: str, seeds: tuple[int, ...], **more: int) -> list[Trace]:
 
 
 def rejected(batch: list[Trace]) -> list[Line | None]:
-    """Of each trace, the first line that TraceSharedTree does not allow."""
+    """Return the first line of each trace that TraceSharedTree does not allow."""
     lines = [lines for trace in batch for lines, _ in trees.lines(trace)]
     assert len(lines) == len(batch)
     matched = traces.follow(lines, "TraceSharedTree", "TraceSharedTree")
@@ -90,7 +90,7 @@ def honest() -> list[Trace]:
 
 
 def tree(trace: Trace, of: Callable[[Line], bool]) -> Line:
-    """The first event `tree` of which something holds."""
+    """Return the first event `tree` for which the condition holds."""
     return next(
         inside
         for operation in trace.events
@@ -104,7 +104,7 @@ def page_kept(trace: Trace) -> None:
 
 
 def page_taken_too_early(trace: Trace) -> None:
-    """A node of a checkpoint is written over."""
+    """Overwrite a node of a checkpoint."""
     root = tree(trace, lambda line: line["action"] == "freeze" and line["nodes"])["nodes"][0]
     later = tree(trace, lambda line: line["action"] == "snapshot")
     later["nodes"] = [[root[0], root[1], root[2], root[3], [5]]]

@@ -20,7 +20,7 @@ MODEL = {"model": named("model")}
 
 @cache
 def obstacle(kind: str, folder: Path) -> str:
-    """Why there is no such file system here; nothing if there is."""
+    """Return why there is no such file system here; empty if there is one."""
     environment = {**os.environ, "BYTES": "4096", "NAME": "s"}
     for operation in ("create", "snapshot", "stop"):
         done = subprocess.run(

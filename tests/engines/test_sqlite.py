@@ -37,7 +37,7 @@ def test_it_keeps_the_contract_through_power_cuts(mode: str, profile: str) -> No
 
 
 def lies(mode: str, profile: str, monkeypatch: pytest.MonkeyPatch) -> Campaign:
-    """What comes of a promise that this mode does not keep."""
+    """Return the result of a promise that this mode does not keep."""
     monkeypatch.setitem(MODES, mode, profile)
     return campaign(
         targets.resolve(f"sqlite:mode={mode}"),

@@ -24,7 +24,7 @@ class Seen:
 
     @property
     def words(self) -> list[list[str]]:
-        """The failures, in words."""
+        """Return the failures in words."""
         return [verdict.words(trace) for trace, verdict in self.failures]
 
 

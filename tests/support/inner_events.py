@@ -10,7 +10,7 @@ Inside = dict[str, Any]
 
 
 def events(trace: Trace, name: str) -> Iterator[tuple[list[Inside], Inside]]:
-    """Each event of that name, and the list that it is in."""
+    """Return each event of that name, with the list that it is in."""
     for operation in trace.events:
         for inside in list(operation.get("events", ())):
             if inside["event"] == name:

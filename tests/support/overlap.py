@@ -11,7 +11,7 @@ OK = {"ok": True}
 
 
 def admitted(trace: Trace) -> bool:
-    """The definition: some order of what took effect is admitted by the contract."""
+    """Return whether the contract admits some order of what took effect: the definition."""
     by_block = trace.hello.get("atomic") == "block"
     steps = []  # (called, must be done by, never after, event)
     for event in trace.events:

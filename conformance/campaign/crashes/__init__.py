@@ -1,1 +1,1 @@
-"""Every state that a power cut may leave of a workload."""
+"""Exhaustive crash testing: every state that a power cut may leave of a workload."""

@@ -63,9 +63,7 @@ OPERATIONS: tuple[Message, ...] = (  # tags are put in when they are known
     {"op": "clean"},
     {"op": "checkpoint"},
 )
-STARTS: dict[
-    str, list[Message]
-] = {  # what the disk has seen before the workload; all of it is durable
+STARTS: dict[str, list[Message]] = {  # durable operations before the workload
     "new": [],
     "used": [
         {"op": "write", "lba": 0, "tags": [1, 2, 3]},

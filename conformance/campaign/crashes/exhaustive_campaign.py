@@ -1,6 +1,5 @@
-"""The campaign of `--crashes exhaustive`: every workload of `crash_states`,
-judged like any trace; it can go on where it was.
-"""
+"""The campaign of `--crashes exhaustive`: every workload of `crash_states`, judged like any trace.
+It can continue where it stopped."""
 
 import time
 from collections.abc import Callable, Mapping

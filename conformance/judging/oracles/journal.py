@@ -29,19 +29,19 @@ SAME = frozenset(  # the events that are lines as they are
     )
 )
 EVENTS = frozenset(("append", "begin", "found"))  # those that no other spec knows
-CLAUSES = {  # line -> what it has to be, in the words of specs/MirroredLog.tla
+CLAUSES = {  # line -> its rule, in the words of specs/MirroredLog.tla
     "submit": "Begin, Submit: the next number, in the generation that was begun and flushed; it "
     "says which record was the last to be flushed",
     "append": "Submit: a record is on every mirror that can be reached, behind the record before "
     "it, and overwrites nothing that is needed",
     "crash": "Crash: only what was not flushed is lost",
     "open": "Open: a majority of the voters is there, one of them current; the members are those "
-    "of the newest record, under a term that nobody has used",
+    "of the newest record, under a term that was never used",
     "shut": "Open: the disk opens where a majority of the voters is there, one of them current",
     "load": "Load: the newest checkpoint of all current mirrors",
     "found": "Replay: the next record, and on every current mirror that has flushed it",
     "recover": "Recover: no current mirror has the next record, and none says that it was flushed",
-    "return": "Return: who comes back is current only if nothing was written since it left",
+    "return": "Return: a device that is back is current only if nothing was written since it left",
     "replace": "Replace: a new device takes the place of one that is gone",
     "active": "Activate: it has the slot of the newest checkpoint, and all that was logged since",
 }

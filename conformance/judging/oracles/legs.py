@@ -13,20 +13,20 @@ Place = tuple[
 ]  # index of the operation, and of the event inside it, None for the operation itself
 
 LEGS = ("performance", "capacity")
-CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
+CLAUSES = {  # event -> its rule, in the words of specs/Redundancy.tla
     "members": "a disk opens with the components and the spares that it was left with; "
     "a component that lacks something is not active",
     "fail": "Fail: what fails is a component that can be reached, or a spare",
-    "return": "Return: who comes back was absent, and is stale if it missed anything",
+    "return": "Return: a device that comes back was absent, and is stale if it missed anything",
     "replace": "Replace: a new device takes the place of one that will not come back",
-    "rebuild": "Rebuild: on a spare, at once what is degraded, "
-    "what is absent when the repair timer says so",
-    "missed": "Put: what was written and could not reach a component is missed by it",
-    "resync": "Fetch and Resync: what is copied comes from components that do not lack it",
+    "rebuild": "Rebuild: a degraded member is rebuilt on a spare at once, "
+    "an absent one when the repair timer has run out",
+    "missed": "Put: a component misses each write that could not reach it",
+    "resync": "Fetch and Resync: data is copied from components that do not lack it",
     "active": "CaughtUp: a component is active once it lacks nothing",
-    "read": "NeverStale: what may be read lacks nothing of it",
-    "write": "Write: what is written reaches every component that can be reached",
-    "submit": "Write: what is written can be read",
+    "read": "NeverStale: a component is read only where it lacks nothing",
+    "write": "Write: a write reaches every component that can be reached",
+    "submit": "Write: a written record can be read",
 }
 EVENTS = frozenset(CLAUSES)
 COMMANDS = frozenset(("fail", "return", "replace"))

@@ -1,4 +1,4 @@
-"""One block, apart from the others: what may have happened to it, and what it may hold.
+"""One block by itself: what may have happened to it, and what it may hold.
 
 A disk of one block takes the steps that change or read this block, and those that concern every
 block: snapshot, delete, revert, flush, power cut. It is the contract itself (`contract.model`) on a

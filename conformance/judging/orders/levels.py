@@ -1,4 +1,4 @@
-"""A walk over all that can be reached, step by step."""
+"""A breadth-first walk over all reachable nodes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar

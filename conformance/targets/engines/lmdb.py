@@ -42,7 +42,7 @@ except ImportError:
     lmdb = None
 
 ROOM = 64 << 20  # bytes of the map: pages that a read view holds are not used again
-PROFILES = {"on": "ack", "off": "prefix"}  # by the value of metasync
+PROFILES = {"on": "ack", "off": "prefix"}  # value of metasync -> crash profile
 LIVE = b""
 LBA = NUMBER = 8  # bytes
 
@@ -123,7 +123,7 @@ class LmdbTarget(RecordedDisk):
                 raise Refusal("snapshot-exists", "")
             change.put(name, number)
             _copy(change, LIVE, name)
-            with self._holding:  # nobody else writes: this view has what is live now
+            with self._holding:  # no writes meanwhile: this view has the content of the live disk
                 self._held[number] = self._environment.begin()
 
     def _delete(self, message: Message) -> None:

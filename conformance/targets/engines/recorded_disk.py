@@ -33,7 +33,7 @@ class RecordedDisk(ABC):
     It also says how the disk is made, opened and shut."""
 
     cuts = True
-    schedules = True  # for pauses
+    schedules = True  # the kit's pauses between calls
     cut_in: Collection[str] = (
         "write",
         *CAPABILITIES,
@@ -135,8 +135,8 @@ class RecordedDisk(ABC):
             self._choose = random.Random(message["cut"]["seed"])
 
     def _cut_short(self, end: int, last: int | None) -> None:  # noqa: B027
-        """The power failed at write number `last`, or else where the log had `end` bytes; what was
-        in flight has ended meanwhile. A subclass notes what this leaves in doubt."""
+        """Note that the power failed at write number `last`, or where the log had `end` bytes. What
+        was in flight has ended meanwhile. A subclass notes what is in doubt now."""
 
     def _create(self, message: Message) -> None:
         self._shut()

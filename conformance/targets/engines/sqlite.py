@@ -79,7 +79,7 @@ class SqliteTarget:
         "connections": [1, 2, IN_FLIGHT, IN_FLIGHT],
     }
     cuts = True
-    schedules = True  # for pauses
+    schedules = True  # the kit's pauses between calls
 
     def __init__(self, options: dict[str, Any]) -> None:
         if apsw is None:

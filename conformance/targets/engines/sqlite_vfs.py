@@ -110,7 +110,7 @@ class Opened(apsw.VFSFile if apsw else object):  # type: ignore[misc]  # as abov
         return SECTOR
 
     def xDeviceCharacteristics(self) -> int:
-        return 0  # nothing is promised, not even that a write leaves the rest of a sector alone
+        return 0  # no promise: a write may even change the rest of a sector
 
 
 def _or_error(change: Any, *arguments: Any) -> None:

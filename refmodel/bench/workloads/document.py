@@ -6,6 +6,8 @@ from itertools import groupby
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import Phase, Profile
 
+MOST_PHASES = 12  # a longer list of phases is shortened
+
 HEAD = """# Workloads
 
 `python -m refmodel.bench.workloads.document` prints this file. A test compares the two.
@@ -81,11 +83,13 @@ def document() -> str:
 
 
 def _entry(name: str, profile: Profile) -> str:
-    phases = ", ".join(dict.fromkeys(map(_shown, profile.phases)))
+    phases = list(dict.fromkeys(map(_shown, profile.phases)))
+    if len(phases) > MOST_PHASES:
+        phases = [*phases[:2], "...", *phases[-2:]]
     operations = f"{round(profile.length * profile.unit):,} operations"
     text = f"- `{name}`: {profile.what}. Requests: {profile.access}. "
     if len(profile.phases) > 1:
-        text += f"Phases: {phases}. "
+        text += f"Phases: {', '.join(phases)}. "
     return _wrapped(f"{text}{operations}; layout {profile.layout}.", "  ")
 
 

@@ -21,7 +21,7 @@ class Family(NamedTuple):
     kind: str  # COUNTER, GAUGE, HISTOGRAM or BREAKDOWN
     unit: str
     help: str
-    samples: Callable[[Any], Samples]  # of an open disk whose engine has the family
+    samples: Callable[[Any], Samples]  # takes an open disk whose engine has the family
     labels: tuple[str, ...] = ()
     flat: str = ""  # name in the kit's dialogue, labels in braces; labels left out are added up
     walks: bool = False  # it needs a walk over all maps, so it is read only when asked for

@@ -92,7 +92,7 @@ class Request:
 class Session:
     """The session of one client, from the greeting on."""
 
-    export: Export  # from the end of the negotiation on
+    export: Export  # set when the negotiation has ended
 
     def __init__(self, exports: Exports) -> None:
         self.output: list[bytes | memoryview] = []  # for the client, not yet taken by the caller

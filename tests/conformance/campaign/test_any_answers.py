@@ -66,7 +66,8 @@ OVERLAPPING = ("read", "write", "unmap", "flush", "snapshot", "delete", "revert"
 
 
 def babbling(seed: int) -> Callable[[dict[str, Any]], ModelTarget]:
-    """The contract, but for some answers that are none."""
+    """Return a target that answers as the contract says, except for some answers that are not
+    valid."""
 
     class Babbling(ModelTarget):
         def __init__(self, options: dict[str, Any]) -> None:

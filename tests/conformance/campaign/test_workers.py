@@ -40,7 +40,7 @@ def run(target: str = "model", **more: Any) -> Campaign:
 
 
 def essence(result: Campaign) -> tuple[object, ...]:
-    """All of a result but how long it took."""
+    """Return all of a result except how long it took."""
     return (
         result.verdict,
         result.happened,

@@ -246,9 +246,7 @@ def hello(profile: str, **more: Any) -> dict[str, Any]:
 
 
 def run(profile: str, *events: Event, **more: Any) -> int | None:
-    """The index of the first event that is not allowed after create of 4 blocks, None if all
-    are.
-    """
+    """Return the index of the first event that is not allowed after create of 4 blocks, or None."""
     states = model.init(hello(profile, **more))
     for index, event in enumerate([{"op": "create", "blocks": 4, "result": {"ok": True}}, *events]):
         states = model.step(states, event)

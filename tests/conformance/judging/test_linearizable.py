@@ -20,9 +20,8 @@ from conformance.targets.base import Message
 
 
 def by_all_orders(calls: list[Call]) -> str:
-    """The definition: some order keeps what was answered before something else was invoked, and
-    every read is right.
-    """
+    """Return whether some order keeps what was answered before something else was invoked, and
+    makes every read right: the definition."""
     unanswered = [call for call in calls if call.returned == FOREVER]
     for dropped in range(1 << len(unanswered)):
         kept = [

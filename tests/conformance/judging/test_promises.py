@@ -25,7 +25,7 @@ def event(called: int, answered: int | None, op: str, result: Any = OK, **more: 
 
 
 def verdict(*events: Event) -> Verdict:
-    """Of a trace in which two writes overlap first."""
+    """Judge a trace in which two writes overlap first."""
     before = [
         event(0, 1, "create", blocks=8),
         event(2, 5, "write", lba=0, tags=[1]),
@@ -105,7 +105,7 @@ def test_a_snapshot_keeps_what_was_overwritten_also_where_no_read_tells_the_tags
 
 
 def in_turn(*events: Event, options: dict[str, Any] | None = None, **promised: int) -> Verdict:
-    """Of a trace of one request at a time, on a target that promises this in `hello`."""
+    """Judge a trace of one request at a time, on a target that promises this in `hello`."""
     create = {"op": "create", "blocks": 8, "result": OK}
     trace = Trace({**HELLO, "tolerates": 2, **promised}, [create, *events], options=options or {})
     return judge([trace], {"model": named("model")})[0]
@@ -185,7 +185,7 @@ LOST = {"ok": False, "error": "data-lost"}
 
 
 def refused_read(*events: Event) -> int | None:
-    """Where the promise of one spare among four devices is broken, if reads come at the end."""
+    """Return where the promise of one spare of four devices is broken, if reads come at the end."""
     hello = {**HELLO, "devices": 4, "spares": 1, "repair_seconds": 60}
     read = {"op": "read", "lba": 0, "count": 1, "result": LOST}
     create = {"op": "create", "blocks": 8}

@@ -17,7 +17,7 @@ READ = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
 
 
 def beginnings(explored: Explored, number: int = 40) -> list[list[Request]]:
-    """The requests that programs go on from, without those that begin anew."""
+    """Return the requests that programs continue, without those of programs that begin anew."""
     choose = random.Random(1)
     found = [explored.beginning(choose) for _ in range(number)]
     return [list(begun.requests) for begun in found if begun is not None]

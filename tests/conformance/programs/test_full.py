@@ -16,7 +16,7 @@ OPTIONS = {"capacity_percent": 100, "segment_blocks": 2, "block_bytes": 512}
 
 
 def outcomes(seeds: range) -> list[Counter[tuple[str, str]]]:
-    """What each program was answered by the engine, which keeps the contract."""
+    """Return what the engine, which keeps the contract, answered to each program."""
     bench = Bench(resolve("refmodel"))
     traces = []
     for seed in seeds:

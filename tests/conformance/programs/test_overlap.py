@@ -45,7 +45,7 @@ def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
 
 
 def same(one: generate.Request, other: generate.Request) -> bool:
-    """Whether they ask for the same."""
+    """Return whether both programs ask for the same."""
     return one == {key: other[key] for key in other if key not in ("overlaps", "schedule")}
 
 

@@ -122,7 +122,7 @@ def test_one_bug_is_one_failure() -> None:
     campaign = failed(first, short, long, other)
     assert [one["traces"] for one in machine.as_json(campaign)["failures"]] == [[8, 3, 9], [11]]
     assert shown(campaign).count("expected ") == 2
-    assert "trace 3, again in trace 8, 9" in shown(campaign)
+    assert "trace 3, again in traces 8, 9" in shown(campaign)
 
 
 def test_junit_has_one_failure_per_bug() -> None:

@@ -135,7 +135,7 @@ def test_the_same_failure_is_shown_once() -> None:
     trace, verdict = failed(BLEED)
     many = [Failure(trace, verdict, number, 50) for number in (3, 8, 9)]
     text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many))
-    assert text.count('class="failure"') == 1 and "trace 3, again in trace 8, 9" in text
+    assert text.count('class="failure"') == 1 and "trace 3, again in traces 8, 9" in text
 
 
 def test_the_legend_has_four_items_and_explains_the_notation() -> None:

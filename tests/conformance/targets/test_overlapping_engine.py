@@ -108,7 +108,7 @@ def test_a_bug_of_requests_in_flight_is_found_by_races(bug: str) -> None:
 
 
 def is_wrong(trace: Trace) -> bool:
-    """Whether the answers have no order, or the engine broke off."""
+    """Return whether the answers have no order, or the engine broke off."""
     return any("failure" in event for event in trace.events) or judge(trace).at is not None
 
 

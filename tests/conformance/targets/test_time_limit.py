@@ -56,7 +56,7 @@ def hanging(hang: Callable[[], None]) -> Callable[[dict[str, Any]], Target]:
     [
         (endless, "0.6 seconds"),
         (deadlock, "0.6 seconds"),
-        (busy, "0.1 seconds of processor time"),
+        (busy, "0.1 seconds of CPU time"),
     ],
 )
 def test_a_target_that_hangs_fails(hang: Callable[[], None], limit: str) -> None:

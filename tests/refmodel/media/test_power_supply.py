@@ -8,7 +8,7 @@ from refmodel.media.power_supply import PowerSupply
 
 
 def opened(path: Path) -> int:
-    """How many files of this process are the file at `path`."""
+    """Return how many open files of this process are the file at `path`."""
     files = [Path("/proc/self/fd") / name for name in Path("/proc/self/fd").iterdir()]
     return sum(file.exists() and file.samefile(path) for file in files)
 

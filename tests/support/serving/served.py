@@ -47,7 +47,7 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What the server has printed."""
+        """Return what the server has printed."""
         return self._log.read_text()
 
     def start(self) -> None:

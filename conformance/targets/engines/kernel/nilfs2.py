@@ -39,7 +39,7 @@ class Nilfs2(FileDisk):
         ["lost-acknowledgement", "resurrected", "lost-data", "no-order", "unopenable"],
         "nilfs2-stale-logs.md",
     )
-    shown_by = dict.fromkeys(  # where the finding does not show
+    shown_by = dict.fromkeys(  # options under which the finding does not show
         [
             "old-superblock",
             "lost-data",

@@ -45,7 +45,7 @@ class Power(Recorded):
         super().__init__(disk, log, room, atom)
         self._fault, self._through = fault, through
         self._next: bytes | None = None
-        self.left = b""  # by the last power cut, before the fault
+        self.left = b""  # what the last power cut left, before the fault
 
     def points(self) -> list[Point]:
         """Take the writes.

@@ -1,7 +1,7 @@
 """qemu's block layer in a process of its own: qemu-storage-daemon, driven over QMP, and qemu-img.
 
 QMP comes in datagrams. qemu 7.2 reads a stream byte by byte, each in a turn of its main loop; it
-reads a datagram whole, in a tenth of the processor time. A multiplexer lies in front, because QMP
+reads a datagram whole, in a tenth of the CPU time. A multiplexer lies in front, because QMP
 greets only once it is connected, which a multiplexer always is. Daemons are kept for the next
 target.
 """

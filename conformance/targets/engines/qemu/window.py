@@ -1,6 +1,6 @@
 """A device of a daemon that stays, while the image that it shows comes and goes.
 
-An export and a connection for every opening of an image cost as much processor time as the opening.
+An export and a connection for every opening of an image cost as much CPU time as the opening.
 """
 
 from typing import Any

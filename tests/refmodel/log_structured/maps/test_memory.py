@@ -59,7 +59,7 @@ def disk(folder: Path) -> Iterator[LogStructuredDisk]:
 
 
 def reads(disk: LogStructuredDisk, cause: str) -> int:
-    """How many device reads of a cause there were."""
+    """Return the number of device reads of a cause."""
     return sum(meter.reads[cause] for meter in disk.meters.values())
 
 

@@ -28,7 +28,7 @@ MODULES = Path("/usr/lib/uml/modules")
 WANTED = ("virtio_blk", "dm-thin-pool", "dm-snapshot", "nilfs2", "btrfs")
 ROOM = 16 << 20  # bytes of the disk: the multiple that a bare device is
 LARGE = 160 << 20  # bytes of the disk of a file system
-LINES = 8  # to the agent: as many as requests may be in flight
+LINES = 8  # lines to the agent, one for each request in flight
 MAILBOX = 4 << 20  # bytes of each line's part of it
 BOOT = 60.0  # seconds until the agent is ready
 DISK = "/dev/vda"
@@ -201,7 +201,7 @@ class Guest:
         return self._console.read()[-8192:].decode(errors="replace")
 
     def processor_seconds(self) -> float:
-        """Processor time that the guest and its disk have used."""
+        """CPU time that the guest and its disk have used."""
         assert self._process is not None
         ticks = 0
         for status in Path("/proc").glob("[0-9]*/stat"):
@@ -229,12 +229,12 @@ class Guest:
 
 
 def processor_seconds() -> float:
-    """Processor time that this process and its guests with their disks have used, in seconds."""
+    """CPU time that this process and its guests with their disks have used, in seconds."""
     return time.process_time() + sum(_used) + sum(guest.processor_seconds() for guest in _alive)
 
 
 _alive: set[Guest] = set()
-_used: list[float] = []  # processor time of guests that have ended, in seconds
+_used: list[float] = []  # CPU time of guests that have ended, in seconds
 
 
 @atexit.register
