@@ -25,11 +25,7 @@ class Meter:
 
 
 class Component:
-    """One component. Its I/O methods may raise PowerCut, HostRefused, or OSError if the device is
-    gone.
-
-    Offsets and lengths are bytes of the component.
-    """
+    """One component."""
 
     def __init__(self, member: Member, base: int, size: int, meter: Meter) -> None:
         self.member = member
@@ -38,26 +34,11 @@ class Component:
         self.meter = meter
         self.missed: set[int] = set()  # stripes that it lacks, while it is stale or resyncing
 
-    def read(self, offset: int, length: int, cause: str) -> bytes:
-        """Read from the device, counted under a cause."""
-        self.meter.reads[cause] += 1
-        self.meter.bytes_read[cause] += length
-        device = self.member.device
-        assert device is not None, "only components of reachable members are read"
-        return device.read(self.base + offset, length)
-
     def allocate(self, offset: int, length: int) -> None:
         """Have the host keep room for bytes that are to be written."""
         device = self.member.device
         assert device is not None, "only components of reachable members are written"
         device.allocate(self.base + offset, length)
-
-    def flush(self, cause: str) -> None:
-        """Make durable what was written, counted under a cause."""
-        self.meter.flushes[cause] += 1
-        device = self.member.device
-        assert device is not None, "only components of reachable members are flushed"
-        device.flush()
 
     def lack(self, stripes: Iterable[int]) -> None:
         """Note that the component lacks these stripes, besides those that it lacks already."""
@@ -121,21 +102,28 @@ class ComponentSet:
     def flush(self, cause: str) -> None:
         """Make durable what was written before. Raises DataLost as `write` does."""
         for component in self.components:
-            if component.member.device is not None:
+            if (device := component.member.device) is not None:
+                component.meter.flushes[cause] += 1
                 try:
-                    component.flush(cause)
+                    device.flush()
                 except OSError as error:
                     self._failed(component.member, error)
 
     def read_component(
         self, component: Component, offset: int, length: int, cause: str
     ) -> bytes | None:
-        """Return what a component holds, good or not; None if its device is gone."""
-        if component.member.device is None:
+        """Return what a component holds, good or not; None if its device is gone.
+
+        It is counted under a cause. Every read comes here.
+        """
+        device, meter = component.member.device, component.meter
+        if device is None:
             return None
         self.ios += 1
+        meter.reads[cause] += 1
+        meter.bytes_read[cause] += length
         try:
-            return component.read(offset, length, cause)
+            return device.read(component.base + offset, length)
         except OSError as error:
             self._failed(component.member, error)
             return None

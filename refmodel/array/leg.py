@@ -256,15 +256,10 @@ class Leg(ComponentSet):
             offset = stripe * self.piece_bytes + inside
         if component.member.state is not ACTIVE:
             return b""
-        self.ios += 1
-        try:
-            data = component.read(offset, length, cause)
-        except OSError as error:
-            self._failed(component.member, error)
-            return b""
-        if self._events.record is not None:
+        data = self.read_component(component, offset, length, cause)
+        if self._events.record is not None and data is not None:
             self._emit("read", [component], stripes=[stripe])
-        return data
+        return data or b""
 
     def _written(self, offset: int, length: int, reached: list[Component]) -> None:
         """Note that whole stripes were written: reachable components no longer lack them."""

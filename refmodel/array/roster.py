@@ -1,6 +1,7 @@
 """The roster: the devices that a disk knows, as members, as spares, or as devices left behind."""
 
 from collections.abc import Callable
+from operator import attrgetter
 
 from refmodel.array import label as labels
 from refmodel.array.layout import ArrayGeometry
@@ -9,6 +10,9 @@ from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.quorum import Quorum
 from refmodel.core.errors import BadRequest, DataLost
 from refmodel.media.enclosure import Enclosure
+
+STATE = attrgetter("state")
+ONLY_ACTIVE = {ACTIVE}
 
 
 class Roster:
@@ -69,7 +73,7 @@ class Roster:
     @property
     def redundant(self) -> bool:
         """True if every member is active."""
-        return all([member.state is ACTIVE for member in self.members])
+        return {*map(STATE, self.members)} == ONLY_ACTIVE
 
     @property
     def enough(self) -> bool:

@@ -53,6 +53,11 @@ class TimeSpent:
         self.doing = part
         return before
 
+    def move(self, time: int, before: int, part: int) -> None:
+        """Count nanoseconds for a part that have been, or will be, counted for another one."""
+        self._spent[part] += time
+        self._spent[before] -= time
+
     def until_now(self) -> Times:
         """Return the time that was spent on each part, until now."""
         self.switch(self.doing)
@@ -68,13 +73,15 @@ def spent_on(part: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(work: Callable[P, R]) -> Callable[P, R]:
         @wraps(work)
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
-            if THREAD.clock is None or THREAD.doing >= part:
+            thread = THREAD
+            if (clock := thread.clock) is None or (before := thread.doing) >= part:
                 return work(*args, **kwargs)
-            before = THREAD.switch(part)
+            thread.doing, began = part, clock()
             try:
                 return work(*args, **kwargs)
             finally:
-                THREAD.switch(before)
+                thread.move(clock() - began, before, part)
+                thread.doing = before
 
         return measured
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from refmodel.core.errors import PowerCut
-from refmodel.runtime.effects import TURN, Effect, Process
+from refmodel.runtime.effects import Process
 
 R = TypeVar("R")
 Chooser = Callable[[int], int]  # number of processes that may go on -> index of the chosen one
@@ -37,13 +37,14 @@ class Schedule:
 
 
 class _Running:
-    """A process, what it waits for, and who is told when it has ended (None: nobody)."""
+    """A process, what it waits for (None: its turn), and who is told when it has ended (None:
+    nobody)."""
 
-    __slots__ = ("done", "effect", "process")
+    __slots__ = ("done", "process", "ready")
 
     def __init__(self, process: Process[Any], done: Done | None) -> None:
         self.process = process
-        self.effect: Effect = TURN
+        self.ready: Callable[[], bool] | None = None
         self.done = done
 
 
@@ -68,16 +69,17 @@ class Scheduler:
 
         Raises PowerCut; then no process is left. Raises what background work raises.
         """
-        ready = []
-        for running in self._running:
-            if (condition := running.effect.ready) is None or condition():
-                ready.append(running)
+        ready = [
+            running
+            for running in self._running
+            if (condition := running.ready) is None or condition()
+        ]
         if not ready:
             return False
         chosen = ready[self.choose(len(ready))] if len(ready) > 1 else ready[0]
         self._running.remove(chosen)
         try:
-            chosen.effect = next(chosen.process)
+            chosen.ready = next(chosen.process).ready
         except StopIteration as end:
             if chosen.done is not None:
                 chosen.done(end.value, None)

@@ -76,7 +76,7 @@ class ChunkStore:
         if self._deduplicates:
             self.deduplication.add(mbas)
         self.bank.update(zip(mbas, data, strict=True))
-        self._enqueue(mbas, replaced)
+        self._enqueue(self.streams.of_new(mbas, replaced), self.bank)
 
     def drop(self, mbas: list[int]) -> None:
         """Forget chunks that no view holds any more. The maps follow in `remove_dropped`."""
@@ -95,7 +95,7 @@ class ChunkStore:
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)
             if successor is not None and successor in bank:  # otherwise it is dropped as well
-                self._enqueue([successor], [None])
+                self._enqueue(self.streams.of_new([successor], [None]), bank)
 
     def remove_dropped(self, most: int | None = None) -> None:
         """Remove at most `most` dropped chunks from the maps, or all. Raises DataLost.
@@ -180,7 +180,7 @@ class ChunkStore:
     # Moving and destaging.
 
     def move(self, mbas: list[int]) -> list[int]:
-        """Queue stored chunks to be destaged again, in another segment.
+        """Queue stored chunks of one segment to be destaged again, in another segment.
 
         Chunks that lie side by side are read in one I/O. Returns those whose data is lost, which
         stay where they are.
@@ -198,16 +198,12 @@ class ChunkStore:
             mbas = [mba for mba in mbas if mba not in unreadable]
         if self._compressor:
             chunks = [self._compressor.compress(data) for data in chunks]
-        now, streams = self.segments.clock.now, self.streams
-        lengths: list[dict[int, int]] = [{} for _ in self.queues]
-        places: list[Any] = self.middle.get_many(mbas)
-        for mba, data, entry in zip(mbas, chunks, places, strict=True):
-            source = self.segments.sealed[entry[0] // self._addressing.span].stream
-            lengths[streams.of_moved(source, now - mba)][mba] = self._addressing.units_of(data)
         self.moving.update(zip(mbas, chunks, strict=True))
-        for queue, some in zip(self.queues, lengths, strict=True):
-            if some:
-                queue.add(some)
+        for entry in self.middle.get_many(mbas[:1]):
+            assert entry is not None, "what is moved is stored"
+            source = self.segments.sealed[entry[0] // self._addressing.span].stream
+            streams = self.streams.of_moved(mbas, source, self.segments.clock.now)
+            self._enqueue(streams, self.moving)
         return unreadable
 
     def deduplicate(self) -> None:
@@ -319,14 +315,14 @@ class ChunkStore:
         """Return where the data at a PBA begins, in bytes of the capacity leg."""
         return self._addressing.offset(pba)
 
-    def _enqueue(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> None:
-        """Queue chunks of the bank, each by the life of the chunk that it replaced."""
-        bank, unit = self.bank, self._addressing.unit_bytes
-        for queue, some in zip(self.queues, self.streams.of_new(mbas, replaced), strict=False):
-            if some and self._compressor is not None:
-                queue.add({mba: len(bank[mba]) // unit for mba in some})
-            elif some:
-                queue.add(dict.fromkeys(some, 1))
+    def _enqueue(self, streams: list[list[int]], chunks: dict[int, bytes]) -> None:
+        """Queue chunks, a list of them for each stream."""
+        unit = self._addressing.unit_bytes
+        for queue, mbas in zip(self.queues, streams, strict=False):
+            if mbas and self._compressor is not None:
+                queue.add({mba: len(chunks[mba]) // unit for mba in mbas})
+            elif mbas:
+                queue.add(dict.fromkeys(mbas, 1))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

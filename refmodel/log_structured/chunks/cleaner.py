@@ -11,24 +11,25 @@ from collections.abc import Callable
 from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
 from refmodel.log_structured.chunks.sealed_segments import SegmentUsage
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
+from refmodel.log_structured.chunks.victims import Cost
 
 
-def _greedy(live: int, filled: int, units: int, now: int) -> float:
-    return live
+def _greedy(units: int, now: int) -> Cost:
+    return lambda live, filled: live
 
 
-def _cost_benefit(live: int, filled: int, units: int, now: int) -> float:
+def _cost_benefit(units: int, now: int) -> Cost:
     """Return the negative of (1 - u) * age / (1 + u), where u is the live share of the segment."""
-    return (live - units) * (now - filled) / (live + units)
+    return lambda live, filled: (live - units) * (now - filled) / (live + units)
 
 
-def _fifo(live: int, filled: int, units: int, now: int) -> float:
-    return filled
+def _fifo(units: int, now: int) -> Cost:
+    return lambda live, filled: filled
 
 
 # Of segments in which as much lives, each finds the oldest at least as good. The least is cleaned
 # first. "random" has no cost.
-POLICIES: dict[str, Callable[[int, int, int, int], float] | None] = {
+POLICIES: dict[str, Callable[[int, int], Cost] | None] = {  # units of a segment, the time
     "greedy": _greedy,
     "cost-benefit": _cost_benefit,
     "fifo": _fifo,
@@ -90,13 +91,7 @@ class Cleaner:
             return False
         assert self._victim is not None
         segment, leaving = self._victim[0], self._chunks.leaving
-        chosen, left = [], most
-        for mba, pba in leaving.items():
-            if not left:
-                break
-            if (units := self._segments.addressing.units(pba)) <= left:
-                chosen.append(mba)
-                left -= units
+        chosen = self._segments.addressing.fitting(leaving, most)
         for mba in chosen:
             del leaving[mba]
         if lost := self._chunks.move(chosen):
@@ -156,13 +151,8 @@ class Cleaner:
             pass
         if self._cost is None:
             return self._segments.victims.any(random.Random(now))
-        best = None
-        for live, filled, segment in self._segments.victims.oldest():
-            self.compared += 1
-            candidate = self._cost(live, filled, units, now), filled, segment
-            if best is None or candidate < best:
-                best = candidate
-        return None if best is None else best[2]
+        self.compared += self._segments.victims.bucket_count
+        return self._segments.victims.cheapest(self._cost(units, now))
 
     def _choose(self) -> bool:
         """Choose a victim, unless one is being left. Returns False if there is none."""

@@ -69,6 +69,19 @@ class Addressing:
             at += units
         return pbas
 
+    def fitting(self, pbas: dict[int, int], units: int) -> list[int]:
+        """Return the first chunks that take at most so many units together; they are MBA -> PBA."""
+        if not self.bits:
+            return [*islice(pbas, units)]
+        chosen = []
+        for mba, pba in pbas.items():
+            if not units:
+                break
+            if (taken := self.units(pba)) <= units:
+                chosen.append(mba)
+                units -= taken
+        return chosen
+
     def fill(self, *groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Choose chunks that fit one segment. Returns them with their lengths, the longest first.
 

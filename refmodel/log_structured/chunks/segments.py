@@ -19,6 +19,7 @@ from refmodel.log_structured.maps.page_store import PageStore
 
 READ_AT_OPENING = 1024  # segments: so many are known when a disk is open
 LEARNED = 128  # segments that are looked at in one step after that
+Extents = list[tuple[int, int, int]]  # offset and length in bytes, checksum
 
 
 class Segments:
@@ -50,27 +51,26 @@ class Segments:
         self._unknown_sealed = 0  # number of those that are sealed
         self._unknown_free = 0  # number of those that are free
         self._reserved: set[int] = set()
-        self._pins: list[set[int]] = []  # segments that each read in flight reads
+        self._pins: list[Extents] = []  # what each read in flight reads
         self._bytes = geometry.segment_bytes
 
     @property
     def held_by_reads(self) -> bool:
         """True if a dead segment cannot be freed because a read in flight reads it."""
-        return any(not pinned.isdisjoint(self.dead) for pinned in self._pins)
+        return not self._pinned().isdisjoint(self.dead)
 
-    def pin(self, extents: list[tuple[int, int, int]]) -> set[int]:
-        """Keep the segments of extents, each (offset, length, checksum), from being freed.
+    def pin(self, extents: Extents) -> Extents:
+        """Keep the segments of extents from being freed. Returns them, for `unpin`."""
+        self._pins.append(extents)
+        return extents
 
-        Returns the segments, for `unpin`.
-        """
-        size = self._bytes
-        pinned = {offset // size for offset, _, _ in extents}
-        self._pins.append(pinned)
-        return pinned
-
-    def unpin(self, pinned: set[int]) -> None:
+    def unpin(self, pinned: Extents) -> None:
         """Release the segments of a read that has ended."""
         self._pins.remove(pinned)
+
+    def _pinned(self) -> set[int]:
+        """Return the segments that reads in flight read."""
+        return {offset // self._bytes for extents in self._pins for offset, _, _ in extents}
 
     @property
     def free_count(self) -> int:
@@ -216,7 +216,7 @@ class Segments:
         Returns the segments. The checkpoint of that moment must be durable. What a read in flight
         reads stays.
         """
-        before, held = self.dead[: self._dead_before], set().union(*self._pins)
+        before, held = self.dead[: self._dead_before], self._pinned()
         freed = [segment for segment in before if segment not in held]
         self.dead = [at for at in before if at in held] + self.dead[self._dead_before :]
         self._dead_before = 0

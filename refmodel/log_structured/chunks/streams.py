@@ -50,13 +50,17 @@ class Streams:
         long = sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []
         return [short, [], long]
 
-    def of_moved(self, source: int, age: int) -> int:
-        """Return the stream of a chunk, `age` ticks old, that leaves a segment of `source`."""
+    def of_moved(self, mbas: list[int], source: int, now: int) -> list[list[int]]:
+        """Sort chunks that leave a segment of the stream `source` by the age that they have now.
+
+        Returns one list for each stream; one list if streams are not separate.
+        """
         if not self._separate:
-            return Stream.SHORT
+            return [mbas]
         if source == Stream.SHORT:
-            return Stream.MOVED_SHORT
-        return Stream.LONG if age < self._short else Stream.OLD
+            return [[], mbas, [], []]
+        old = [mba for mba in mbas if now - mba >= self._short]
+        return [[], [], [mba for mba in mbas if now - mba < self._short] if old else mbas, old]
 
     def cleaned(self, stream: int, lived: int) -> None:
         """Learn that a segment of a stream is cleaned, `lived` ticks after it was filled."""

@@ -5,12 +5,13 @@ to clean. So it is enough to look at the oldest of each bucket, however many seg
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable
 from random import Random
 
 from refmodel.log_structured.maps.sparse_column import SparseColumn
 
 MANY = 1 << 40  # segments are fewer, so that an entry of a bucket is one number
+Cost = Callable[[int, int], float]  # live units, when filled -> what cleaning a segment costs
 KEPT_STALE = 16  # entries of a bucket that may be out of date, besides as many as are not
 
 
@@ -22,14 +23,14 @@ class Victims:
     """
 
     def __init__(self, units: int) -> None:
+        self._units = units
         self._buckets: list[list[int]] = [[] for _ in range(units)]  # filled * MANY + segment
         self._sizes = [0] * units  # without the entries that are out of date
-        self._live = SparseColumn("I")  # by segment; 0: it may not be cleaned
-        self._filled = SparseColumn("Q")
+        self._usage = SparseColumn("Q")  # by segment: filled * units + live; 0: not to be cleaned
 
     def __contains__(self, segment: int) -> bool:
         """Return whether a segment may be cleaned."""
-        return self._live[segment] != 0
+        return self._usage[segment] != 0
 
     def __len__(self) -> int:
         """Return how many segments may be cleaned."""
@@ -37,24 +38,25 @@ class Victims:
 
     def put(self, segment: int, live: int, filled: int) -> None:
         """Note how many units live in a segment, and when it was filled."""
-        if before := self._live[segment]:
-            self._sizes[before] -= 1
-        if not 0 < live < len(self._buckets):
-            self._live[segment] = 0
+        units, sizes = self._units, self._sizes
+        if before := self._usage[segment]:
+            sizes[before % units] -= 1
+        if not 0 < live < units:
+            self._usage[segment] = 0
             return
-        self._live[segment], self._filled[segment] = live, filled
-        self._sizes[live] += 1
+        self._usage[segment] = filled * units + live
+        sizes[live] += 1
         bucket = self._buckets[live]
         heapq.heappush(bucket, filled * MANY + segment)
-        if len(bucket) > 2 * self._sizes[live] + KEPT_STALE:
+        if len(bucket) > 2 * sizes[live] + KEPT_STALE:
             bucket[:] = [entry for entry in set(bucket) if self._is_current(live, entry)]
             heapq.heapify(bucket)
 
     def discard(self, segment: int) -> None:
         """Note that a segment is not to be cleaned, or not any more."""
-        if live := self._live[segment]:
-            self._sizes[live] -= 1
-            self._live[segment] = 0
+        if usage := self._usage[segment]:
+            self._sizes[usage % self._units] -= 1
+            self._usage[segment] = 0
 
     def any(self, choose: Random) -> int | None:
         """Return one of the segments by chance, or None if there is none."""
@@ -65,16 +67,33 @@ class Victims:
             pass
         return entry % MANY
 
-    def oldest(self) -> Iterator[tuple[int, int, int]]:
-        """Yield of each bucket how many units live, and the oldest segment: when filled, number."""
-        for live, size in enumerate(self._sizes):
-            if not size:
-                continue
+    @property
+    def bucket_count(self) -> int:
+        """Number of buckets in which segments are."""
+        return self._units - self._sizes.count(0)
+
+    def cheapest(self, cost: Cost) -> int | None:
+        """Return the segment that costs least, of these the oldest; None if there is none.
+
+        Of segments in which as much lives, none may cost less than an older one. So an entry that
+        is out of date, and older than the others of its bucket, does no harm before it is the
+        cheapest of all.
+        """
+        tops = [
+            (cost(live, bucket[0] // MANY), bucket[0], live)
+            for live, (bucket, size) in enumerate(zip(self._buckets, self._sizes, strict=True))
+            if size
+        ]
+        heapq.heapify(tops)
+        while tops:
+            _, entry, live = tops[0]
+            if self._is_current(live, entry):
+                return entry % MANY
             bucket = self._buckets[live]
-            while not self._is_current(live, bucket[0]):
-                heapq.heappop(bucket)
-            yield live, *divmod(bucket[0], MANY)
+            heapq.heappop(bucket)
+            heapq.heapreplace(tops, (cost(live, bucket[0] // MANY), bucket[0], live))
+        return None
 
     def _is_current(self, live: int, entry: int) -> bool:
         filled, segment = divmod(entry, MANY)
-        return self._live[segment] == live and self._filled[segment] == filled
+        return self._usage[segment] == filled * self._units + live

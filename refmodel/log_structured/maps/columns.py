@@ -53,13 +53,6 @@ class Table:
         for column, field in zip(self.columns, row, strict=True):
             column.insert(at, field)
 
-    def pop(self, at: int) -> Row:
-        """Remove a row, and return it."""
-        if len(self.columns) == 2:
-            first, second = self.columns
-            return first.pop(at), second.pop(at)
-        return tuple([column.pop(at) for column in self.columns])
-
     def extend(self, rows: Iterable[Row]) -> None:
         """Put rows behind the last one."""
         for column, fields in zip(self.columns, zip(*rows, strict=True), strict=False):
@@ -73,3 +66,32 @@ def put_between(column: "Column | Table", at: int, values: Sequence[Any]) -> Non
             part[at:at] = array(part.typecode, fields)
     else:
         column[at:at] = array(column.typecode, values)
+
+
+def taken(column: "Column | Table", slots: Sequence[int]) -> list[Any]:
+    """Return the values in some slots."""
+    if isinstance(column, Table):
+        return [*zip(*[map(part.__getitem__, slots) for part in column.columns], strict=True)]
+    return [*map(column.__getitem__, slots)]
+
+
+def put_at(column: "Column | Table", slots: Sequence[int], values: Sequence[Any]) -> None:
+    """Replace the values in some slots."""
+    if isinstance(column, Table):
+        for part, fields in zip(column.columns, zip(*values, strict=True), strict=False):
+            put_at(part, slots, fields)
+    else:
+        for slot, value in zip(slots, values, strict=True):
+            column[slot] = value
+
+
+def remove_at(columns: Iterable[Column], slots: Sequence[int]) -> None:
+    """Remove what some slots of columns hold; the slots are in ascending order."""
+    first, end = slots[0], slots[-1] + 1
+    if end - first == len(slots):  # neighbours
+        for column in columns:
+            del column[first:end]
+        return
+    for column in columns:
+        for slot in reversed(slots):
+            del column[slot]

@@ -9,11 +9,18 @@ first child, and lowers its bound.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from refmodel.core.errors import DataLost
-from refmodel.log_structured.maps.columns import put_between
-from refmodel.log_structured.maps.node import MapKind, Node, capacity, fields_of
+from refmodel.log_structured.maps.columns import (
+    Column,
+    put_at,
+    put_between,
+    remove_at,
+    taken,
+)
+from refmodel.log_structured.maps.node import MapKind, Node, capacity, columns_of, fields_of
 from refmodel.log_structured.maps.page_store import PageStore
 
 LAST = 1 << 64  # above every key
@@ -188,25 +195,31 @@ class Tree(Generic[V]):
 
         What they replace is added to `before`.
         """
-        keys, slot, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
+        keys, size = leaf.keys, len(leaf.keys)
+        slot = bisect_left(keys, new[first])
         if slot == bisect_right(keys, new[stop - 1]):  # nothing lies between them
             stop = min(stop, first + room - size)
             put_between(keys, slot, new[first:stop])
             put_between(leaf.values, slot, values[first:stop])
             return stop - first
-        for at in range(first, stop):
-            key = new[at]
-            slot = bisect_left(keys, key, slot)
-            if slot < size and keys[slot] == key:
-                before.append(leaf.values[slot])
-                leaf.values[slot] = values[at]
-                continue
-            keys.insert(slot, key)
-            leaf.values.insert(slot, values[at])
-            size += 1
-            if size == room:
-                return at + 1 - first
-        return stop - first
+        coming = new[first:stop]
+        slots = _slots(keys, coming)
+        absent = [at for at, slot in enumerate(slots) if slot == size or keys[slot] != coming[at]]
+        if len(absent) >= room - size:
+            del absent[room - size :]
+            del slots[absent[-1] + 1 :]
+        given = values[first : first + len(slots)]
+        there = slots
+        if absent:
+            out = {*absent}
+            present = [at for at in range(len(slots)) if at not in out]
+            there, given = [slots[at] for at in present], [given[at] for at in present]
+        before += taken(leaf.values, there)
+        put_at(leaf.values, there, given)
+        for at in reversed(absent):
+            keys.insert(slots[at], coming[at])
+            leaf.values.insert(slots[at], values[first + at])
+        return len(slots)
 
     def remove_many(self, removed: list[int]) -> list[V]:
         """Remove many keys, in ascending order, in one walk for each leaf. Raises NoSpace.
@@ -224,22 +237,21 @@ class Tree(Generic[V]):
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values = path[-1].keys, path[-1].values
-            slot, stop = bisect_left(keys, removed[at]), bisect_left(removed, end, at)
-            behind = slot + stop - at
-            neighbours = behind <= len(keys) and keys[behind - 1] == removed[stop - 1]
-            if neighbours and keys[slot:behind].tolist() == removed[at:stop]:
-                before += values[slot:behind]
-                del keys[slot:behind], values[slot:behind]
-                at = stop
-            for key in removed[at:stop]:
-                slot = bisect_left(keys, key, slot)
-                if slot == len(keys) or keys[slot] != key:
-                    raise DataLost(f"the maps contradict each other: a tree lacks key {key}")
-                del keys[slot]
-                before.append(values.pop(slot))
+            keys, stop = path[-1].keys, bisect_left(removed, end, at)
+            going = removed[at:stop]
+            slots = _slots(keys, going)
+            if (
+                slots[-1] == len(keys)
+                or [*map(keys.__getitem__, slots)] != going
+                or len({*slots}) < len(slots)
+            ):
+                lacking = _lacking(keys, going)
+                raise DataLost(f"the maps contradict each other: a tree lacks key {lacking}")
+            before += taken(path[-1].values, slots)
+            remove_at(columns_of(path[-1]), slots)
             at = stop
-            self._prune(path)
+            if not keys:
+                self._prune(path)
         return before
 
     def items(self, low: int = 0, high: int = LAST, cause: str = "") -> Iterator[tuple[int, V]]:
@@ -293,10 +305,11 @@ class Tree(Generic[V]):
 
         Every put and removal comes here, so it calls little.
         """
-        pages, kind, end = self.pages, self.kind, LAST
-        nodes, shared = pages.nodes, max(self.frozen, pages.shared_until())
-        node = nodes.get(self._root) or pages.get(self._root, kind)
-        if node.born <= shared:
+        pages, end = self.pages, LAST
+        nodes, shared = pages.nodes, pages.shared_until()
+        if shared < self.frozen:
+            shared = self.frozen
+        if (node := nodes.get(self._root) or pages.get(self._root, self.kind)).born <= shared:
             node = self._copy(node)
             self._root = node.page
         path = [node]
@@ -306,10 +319,10 @@ class Tree(Generic[V]):
             if at < len(keys):
                 end = keys[at]
             at -= 1
-            if key < keys[at]:
-                keys[at] = key
+            if at == 0 and key < keys[0]:
+                keys[0] = key
             page = children[at]
-            if (node := nodes.get(page) or pages.get(page, kind)).born <= shared:
+            if (node := nodes.get(page) or pages.get(page, self.kind)).born <= shared:
                 node = self._copy(node)
                 children[at] = node.page
             node.used = True
@@ -356,6 +369,21 @@ class Tree(Generic[V]):
                 return
             self._root = node.values[0]
             self.release(node)
+
+
+def _slots(keys: Column, wanted: Sequence[int]) -> list[int]:
+    """Return where each key is among the keys, or where it would be put."""
+    return [*map(bisect_left, repeat(keys), wanted)]
+
+
+def _lacking(keys: Column, wanted: list[int]) -> int:
+    """Return the first wanted key that is not among the keys, or is wanted a second time."""
+    left = {*keys}
+    for key in wanted:
+        if key not in left:
+            return key
+        left.remove(key)
+    raise AssertionError("all keys are there")
 
 
 def child_index(node: Node, key: int) -> int:

@@ -55,6 +55,7 @@ LEAF_FIELDS = {
     MapKind.REFERENCES: "IQ",
 }
 CHILD = "Q"
+BIG_ENDIAN = sys.byteorder == "big"
 ROOT = 8  # the field of a value in the view table that refers to a page
 WIDTH = {"Q": 8, "I": 4, "B": 1}  # bytes of a field
 assert all(array(field).itemsize == width for field, width in WIDTH.items())
@@ -94,8 +95,10 @@ def encode(node: Node, checksums: Checksums) -> bytes:
     fields = FIELDS.pack(node.page, node.born, node.kind, node.level, len(node.keys))
     columns = columns_of(node)
     if (at := _references(node.kind, node.level)) is not None:
-        columns[at] = array(CHILD, map(checksums.pointer, columns[at]))
-    covered = b"".join([fields, *map(_stored, columns)]).ljust(PAGE - COVERED, b"\0")
+        columns[at] = array(CHILD, checksums.pointers(columns[at]))
+    if BIG_ENDIAN:
+        columns = [*map(_swapped, columns)]
+    covered = b"".join([fields, *columns]).ljust(PAGE - COVERED, b"\0")
     return PREFIX.pack(MAGIC, crc32c(covered)) + covered
 
 
@@ -129,8 +132,10 @@ def decode(data: bytes) -> tuple[Node, Column]:
     columns, at = [], HEADER.size
     for field in "Q" + fields_of(MapKind(kind), level):
         end = at + count * WIDTH[field]
-        columns.append(_loaded(field, data[at:end]))
+        columns.append(array(field, data[at:end]))
         at = end
+    if BIG_ENDIAN:
+        columns = [*map(_swapped, columns)]
     pointers: Column = array(CHILD)
     if (referring := _references(MapKind(kind), level)) is not None:
         pointers = columns[referring]
@@ -149,19 +154,11 @@ def _references(kind: MapKind, level: int) -> int | None:
     return 1 + ROOT if kind is MapKind.VIEWS else None
 
 
-def _stored(column: Column) -> bytes:
-    """Return a column as it is on the media: little-endian."""
-    if sys.byteorder == "big":
-        column = column[:]
-        column.byteswap()
-    return column.tobytes()
-
-
-def _loaded(field: str, data: bytes) -> Column:
-    column: Column = array(field, data)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column
+def _swapped(column: Column) -> Column:
+    """Return a column with its bytes in the other order: on the media it is little-endian."""
+    swapped = column[:]
+    swapped.byteswap()
+    return swapped
 
 
 def new_keys(keys: Iterable[int]) -> Column:

@@ -65,11 +65,10 @@ class PageStore:
         self.checksums = Checksums()
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
         self._freed_before = 0  # number of those freed before the maps were frozen
-        self._most = MEMORY // NODE_BYTES  # nodes in memory
         self._holders = 0  # steps that need what they have loaded
         self._opened = False
         self.column_bytes = 8 * geometry.blocks  # a number for each block of the disk
-        self.leaves_column = False  # whether nodes leave memory for that; meanwhile no node goes
+        self._set_most(MEMORY // NODE_BYTES)
         self.loaded = 0
         self.evicted = 0
         self.created = 0
@@ -107,9 +106,8 @@ class PageStore:
 
         More only if a checkpoint cannot write them fast enough.
         """
-        self._most = memory // NODE_BYTES
+        self._set_most(memory // NODE_BYTES)
         self._evict()
-        self._see_what_is_left()
 
     @property
     def most_clean(self) -> int:
@@ -120,6 +118,11 @@ class PageStore:
     def has_all(self) -> bool:
         """True if every node is in memory, and may stay there when a change makes some more."""
         return len(self.nodes) == self.in_use.total < self._most - LEAST_CLEAN
+
+    @property
+    def leaves_column(self) -> bool:
+        """True if memory for the column of live is left even if every page in use is there."""
+        return self.in_use.total + len(self._frozen) <= self._room
 
     @property
     def crowded(self) -> bool:
@@ -173,7 +176,6 @@ class PageStore:
         self.in_use.add(node.page, kind, born)
         self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
-        self._see_what_is_left()
         return node
 
     def free(self, node: Node) -> None:
@@ -211,7 +213,6 @@ class PageStore:
         self._frozen, self._in_order = self.dirty, False
         self.dirty = {}
         self._freed_before = len(self.pending)
-        self._see_what_is_left()
 
     def write_frozen(self, most: int) -> None:
         """Write at most `most` nodes of the frozen maps; neighbours go in one I/O.
@@ -238,7 +239,6 @@ class PageStore:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:
                 self._remember(node)
-        self._see_what_is_left()
 
     def checkpoint_commit(self) -> None:
         """Note that a checkpoint is durable.
@@ -276,7 +276,6 @@ class PageStore:
     def opened(self) -> None:
         """Note that the disk is open: from now on a read serves an operation."""
         self._opened = True
-        self._see_what_is_left()
 
     def learn_first_unused(self) -> None:
         """Learn from the marked pages, while the disk is opened, which pages were never used."""
@@ -328,10 +327,10 @@ class PageStore:
         node.used = False
         self._evict()
 
-    def _see_what_is_left(self) -> None:
-        """Find out whether memory is left even if every page in use is there, and frozen nodes."""
-        left = self._most - LEAST_CLEAN - self.in_use.total - len(self._frozen)
-        self.leaves_column = left * NODE_BYTES >= self.column_bytes
+    def _set_most(self, nodes: int) -> None:
+        """Let so many nodes be in memory, and see how many leave room for the column of live."""
+        self._most = nodes  # in memory
+        self._room = nodes - LEAST_CLEAN - -(-self.column_bytes // NODE_BYTES)
 
     def _evict(self) -> None:
         """Forget nodes that are on the media while there are too many, unless a step needs them."""

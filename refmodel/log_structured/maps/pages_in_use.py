@@ -13,14 +13,14 @@ from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.sparse_column import SparseColumn
 
 KINDS = {int(kind): kind for kind in MapKind}
+KIND = 8  # kinds are fewer, so that an entry is one number
 
 
 class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
     """The marked pages in use: page -> its map, and when its node was born."""
 
     def __init__(self, unused: FreePages) -> None:
-        self._kinds = SparseColumn("B")  # 0: not marked
-        self._births = SparseColumn("q")
+        self._entries = SparseColumn("q")  # birth * KIND + kind; 0: not marked
         self._marked = 0
         self.all_marked = True
         self.counts: Counter[MapKind] = Counter()  # marked or not
@@ -32,23 +32,25 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
 
     def __contains__(self, page: object) -> bool:
         """Return whether a page is marked."""
-        return isinstance(page, int) and self._kinds[page] != 0
+        return isinstance(page, int) and self._entries[page] != 0
 
     def __getitem__(self, page: int) -> tuple[MapKind, int]:
-        return KINDS[self._kinds[page]], self._births[page]
+        born, kind = divmod(self._entries[page], KIND)
+        return KINDS[kind], born
 
     def __setitem__(self, page: int, entry: tuple[MapKind, int]) -> None:
-        self._marked += not self._kinds[page]
-        self._kinds[page], self._births[page] = entry
+        self._marked += not self._entries[page]
+        kind, born = entry
+        self._entries[page] = born * KIND + kind
 
     def __delitem__(self, page: int) -> None:
-        if not self._kinds[page]:
+        if not self._entries[page]:
             raise KeyError(page)
-        self._kinds[page] = 0
+        self._entries[page] = 0
         self._marked -= 1
 
     def __iter__(self) -> Iterator[int]:
-        return self._kinds.places()
+        return self._entries.places()
 
     def __len__(self) -> int:
         """Return how many pages are marked."""
@@ -61,15 +63,15 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
 
     def add(self, page: int, kind: MapKind, born: int) -> None:
         """Note that a page is in use from now on, which was free."""
-        self._kinds[page], self._births[page] = kind, born
+        self._entries[page] = born * KIND + kind
         self._marked += 1
         self.counts[kind] += 1
         self.total += 1
 
     def remove(self, page: int, kind: MapKind) -> None:
         """Note that a page is free. Raises DataLost if it was not in use: then maps are wrong."""
-        if self._kinds[page]:
-            self._kinds[page] = 0
+        if self._entries[page]:
+            self._entries[page] = 0
             self._marked -= 1
         elif self.all_marked or page in self._gone or page not in self._unused.unknown:
             raise DataLost(f"the maps contradict each other: page {page} had two owners")
@@ -104,7 +106,7 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
 
     def count(self) -> None:
         """Count the marked pages: all that are in use, if nothing is damaged."""
-        self.counts = Counter(map(KINDS.__getitem__, self._kinds.numbers()))
+        self.counts = Counter([KINDS[entry % KIND] for entry in self._entries.numbers()])
         self.total = self._marked
 
     def foresee(self, unmarked: dict[int, MapKind]) -> None:
@@ -114,4 +116,4 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
     def maps(self) -> dict[int, MapKind]:
         """Return each page and its map; pages that are not marked only if they are foreseen."""
         unmarked = {page: kind for page, kind in self._unmarked.items() if page not in self._gone}
-        return unmarked | {page: KINDS[self._kinds[page]] for page in self._kinds.places()}
+        return unmarked | {page: self[page][0] for page in self._entries.places()}

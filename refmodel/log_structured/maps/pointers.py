@@ -6,7 +6,7 @@ refers to. A pointer is a u64: the page in its lower half, the checksum in the u
 the page alone is a reference, and the checksums are here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from refmodel.log_structured.maps.sparse_column import SparseColumn
 
@@ -42,6 +42,11 @@ class Checksums:
         followed.
         """
         return self._pointers[page] or page
+
+    def pointers(self, pages: Sequence[int]) -> list[int]:
+        """Return how the media refer to the nodes in pages."""
+        found = self._pointers.many(pages)
+        return [*map(self.pointer, pages)] if 0 in found else found
 
     def refer(self, pointer: int) -> int:
         """Return the page that a pointer refers to, and note what it says."""

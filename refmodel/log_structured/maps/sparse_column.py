@@ -5,7 +5,7 @@ little, and so does a wrong number of a page far behind the others.
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 BITS = 9  # bits of a place within its part
 PART = 1 << BITS  # numbers
@@ -30,6 +30,11 @@ class SparseColumn:
         if not (part := self._parts.get(at >> BITS)):
             part = self._parts[at >> BITS] = self._zeroes[:]
         part[at & WITHIN] = number
+
+    def many(self, places: Iterable[int]) -> list[int]:
+        """Return the number at each of these places."""
+        part, zeroes = self._parts.get, self._zeroes
+        return [part(at >> BITS, zeroes)[at & WITHIN] for at in places]
 
     def places(self) -> Iterator[int]:
         """Yield in order where numbers other than 0 are."""

@@ -82,6 +82,7 @@ def test_a_resync_copies_a_node_that_only_the_frozen_checkpoint_needs(
         disk.resync.step()
     disk.checkpoints.finish()
     assert disk.array.members[1].since >= state.clock.durable, "on record, it has them all"
-    one, other = state.performance.components
+    leg = state.performance
     for page, offset in needed.items():
-        assert one.read(offset, PAGE, "") == other.read(offset, PAGE, ""), f"page {page}"
+        one, other = [leg.read_component(at, offset, PAGE, "") for at in leg.components]
+        assert one is not None and one == other, f"page {page}"
