@@ -27,7 +27,7 @@ from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
-MOST_BATCHED = 64  # blocks
+MOST_BATCHED = 300  # blocks
 PIECES = (1, 1, 2, 1, 3)  # blocks of the writes or reads of a batch, in turn
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
@@ -184,6 +184,7 @@ class Adapter:
                     self._force(disk)
             case "restart":
                 disk.close()
+                self.power.off_and_on()
                 self._open()
             case "tick":
                 self._seconds += integer(message, "seconds")
