@@ -23,7 +23,7 @@ from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
 from conformance.programs.writer import TIMES
 
-LARGE = (520, 1030, 2100)  # blocks: more than a power of 2
+LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2
 MOST_BYTES = 1 << 22  # of such a disk: it is read in one request
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk

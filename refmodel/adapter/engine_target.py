@@ -97,11 +97,7 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": [
-                *shape.capabilities,
-                "fua",
-                *(["scrub"] if engine not in IN_PLACE else []),
-            ],
+            "capabilities": [*shape.capabilities, "fua", "scrub"],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
             **repairing(shape),
@@ -193,7 +189,7 @@ class Adapter:
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
                     disk.cache.migrate(contents=op == "clean")
-            case "scrub" if "scrub" in self.hello["capabilities"]:
+            case "scrub":
                 return {"ok": True, "problems": self.scrub()}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
