@@ -12,7 +12,8 @@ from refmodel.core.errors import PowerCut
 from refmodel.media.device import Device
 
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
-ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut
+ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut,
+ODDS_OF_ONE = (0.0, *ODDS, 1.0)  # or, as often, one for each device: a mirror may have it all alone
 
 
 @dataclass(slots=True)
@@ -74,9 +75,10 @@ class PowerSupply:
             write.number for device in self._devices.values() for write in device.unflushed
         )
         masks = None if kept is None else dict(zip(unflushed, kept, strict=False))
-        odds = choose.choice(ODDS)
+        odds, alike = choose.choice(ODDS), choose.random() < 0.5
         for device in self._devices.values():
-            device.lose_unflushed(choose, odds, masks)
+            of_one = odds if alike else choose.choice(ODDS_OF_ONE)
+            device.lose_unflushed(choose, of_one, masks)
             device.release()
         self._devices.clear()
 
