@@ -47,7 +47,7 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
         **FAULTS,
         "batch": [False, True],
         **REPAIR,
-        "block_bytes": [512, 512, 512, 512, 1024, 2048],  # a power cut may tear the last two
+        "block_bytes": [*[512] * 10, 1024, 2048],  # a power cut may tear the last two
         "segment_blocks": [1, 2, 2, 4, 8],
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 100, 130, 200, 400, None],
