@@ -57,8 +57,7 @@ FAULTS = {
     "lying-flush": Fault(
         "says that it has flushed, and has not",
         "pass: the other copies are honest",
-        "after a power cut, what was acknowledged before it may be gone",
-        frozenset(["crash"]),
+        "after a power cut or a restart, what was acknowledged before it may be gone",
     ),
     "bit-flip": Fault(
         "changes a bit of a write in six",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
+from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
 from conformance.programs.situation import ABSENT, DEGRADED, failure
@@ -45,6 +46,8 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
+ALIKE_ONE_IN = 5  # programs: most blocks hold the same few data, and some writes one block
+POOLS = (1, 2, 4)  # different blocks of such a program
 UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
@@ -107,6 +110,9 @@ class _Writer:
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
+        self._pool: list[int] = []  # the tags of blocks that are alike
+        if choose.randrange(ALIKE_ONE_IN) == 0:
+            self._pool = [ALIKE * (1 + number) for number in range(choose.choice(POOLS))]
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
@@ -237,8 +243,17 @@ class _Writer:
             count = min(count, self._blocks - lba)
         if kind != "write":
             return {"lba": lba, "count": count}
+        return {"lba": lba, "tags": self._tags(count)}
+
+    def _tags(self, count: int) -> list[int]:
+        """Return new tags, or mostly tags of the pool: one for all blocks, or one for each."""
+        choose, pool = self._choose, self._pool
         self._tag += count
-        return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
+        if not pool or choose.randrange(4) == 0:
+            return list(range(self._tag - count + 1, self._tag + 1))
+        if choose.randrange(2):
+            return [choose.choice(pool)] * count
+        return [choose.choice(pool) for _ in range(count)]
 
     def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
         if self._choose.random() < RACING:

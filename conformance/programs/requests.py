@@ -17,6 +17,7 @@ Request = dict[str, Any]
 Value = TypeVar("Value")
 
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
+LARGEST = 300  # blocks of a disk of which all views are read back
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
@@ -50,7 +51,7 @@ class RequestWriter:
             capabilities.discard("crash")
         self._capabilities = capabilities
         self._array = Array(choose, hello)
-        self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
+        self._blocks = begun.situation.blocks if begun else self._one_of(self._sizes(hello))
         self._ranges, self._scattered = [  # the second ones after every second scene
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
             for mostly in (None, ANYWHERE)
@@ -74,6 +75,10 @@ class RequestWriter:
             self._requests = list(begun.requests)
             self._tags.go_on_after(self._requests)
 
+    def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
+        """Return the sizes of disks, of which one is drawn."""
+        return SIZES
+
     def _write_at(self, lba: int, count: int = 1) -> None:
         """Write, unless too many devices are away, which a power cut may have caused."""
         if self._beyond():
@@ -86,7 +91,9 @@ class RequestWriter:
 
     def _read_back(self) -> None:
         live: Request = {"op": "read", "lba": 0, "count": self._blocks}
-        views = (*self._now.views, *self._now.deleted[-MOST_DELETED:])
+        views = [*self._now.views, *self._now.deleted[-MOST_DELETED:]]
+        if self._blocks > LARGEST and views:
+            views = [self._one_of(views)]
         self._requests += [live, *({**live, "view": name} for name in views)]
         self._uncounted += 1 + len(views)
 

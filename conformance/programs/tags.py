@@ -1,5 +1,5 @@
 """Tags of written blocks: in most programs each is new, in the others many blocks hold the same
-data, or zeroes are written.
+data, or zeroes are written. Some writes have one block again and again, as who formats a disk does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,8 @@ REPEATED = 32  # one tag in so many was written before
 POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike
 ALIKE_ONE_IN = 3  # programs
 ZEROES_ONE_IN = 6  # programs
-ZERO_ONE_IN = 8  # blocks of such a program
+ZERO_ONE_IN = 8  # blocks of such a program, and its writes
+FILLS_ONE_IN = 4  # writes of a program whose blocks are alike: all its blocks are the same
 
 
 class Tags:
@@ -31,14 +32,21 @@ class Tags:
         self._last = max((tag for tag in written if tag % ALIKE), default=0)
 
     def next(self, count: int) -> list[int]:
-        """Return `count` tags."""
+        """Return the `count` tags of a write."""
+        if self._zeroes and rarely(self._choose, ZERO_ONE_IN):
+            return [0] * count
+        if self._pool and rarely(self._choose, FILLS_ONE_IN):
+            return [self._alike()] * count
         return [self._next() for _ in range(count)]
+
+    def _alike(self) -> int:
+        return ALIKE * (1 + self._choose.randrange(self._pool))
 
     def _next(self) -> int:
         if self._zeroes and rarely(self._choose, ZERO_ONE_IN):
             return 0
         if self._pool and self._choose.randrange(4):
-            return ALIKE * (1 + self._choose.randrange(self._pool))
+            return self._alike()
         if self._last and rarely(self._choose, REPEATED):
             return self._new(1 + self._choose.randrange(self._last))
         self._last = self._new(self._last + 1)

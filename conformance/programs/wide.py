@@ -11,16 +11,20 @@ conformance.programs.wide_snapshots.
   has what was there before, and the power fails.
 - A disk that is nearly full is written over in short pieces by chance, for long, so that it has to
   be cleaned, and must not refuse anything.
+- A few disks are larger than all others: they have more blocks than a small table has entries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from conformance.contract.source import rarely
-from conformance.programs.requests import Request
+from conformance.programs.requests import SIZES, Request
 from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
 from conformance.programs.writer import TIMES
 
+LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2
+MOST_BYTES = 1 << 22  # of such a disk: it is read in one request
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
 MOST_TURNED = 600  # blocks
@@ -46,6 +50,10 @@ AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean
 
 class WideWriter(SnapshotsWriter):
     """Writes programs that begin with one of these shapes."""
+
+    def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
+        size = hello.get("block_size", 1)
+        return *SIZES, *SIZES, *(blocks for blocks in LARGE if blocks * size <= MOST_BYTES)
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:

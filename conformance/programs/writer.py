@@ -17,6 +17,7 @@ LEFT_OUT = 12  # one in so many steps of a scene is left out
 OFFERED = 5  # operations; the one is sent that was asked least often
 FREE = 8  # one operation in so many is drawn freely
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
+CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes before anything else
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -190,6 +191,8 @@ class Writer(RequestWriter):
                 self._leave_alone()
         else:
             self._requests.append(request)
+            if kind == "restart" and "crash" in self._kinds and rarely(self._choose, CLOSED_ONE_IN):
+                self._crash()
 
     def _promise(self) -> None:
         """Make the last change durable, or a write of any length: the power cut that comes next

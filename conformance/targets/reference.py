@@ -20,7 +20,7 @@ CACHE: Knobs = {
     "cache_block_bytes": [None, 4096, 8192],
 }
 REPAIR: Knobs = {
-    "spares": [0, 0, 1],
+    "spares": [0, 0, 0, 1, 1, 2],
     "repair_timer": [3600, 3600, 60, 0],
     "repair_share": [30, 30, 1, 99],
 }
@@ -47,12 +47,12 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
         **FAULTS,
         "batch": [False, True],
         **REPAIR,
-        "block_bytes": [512],
+        "block_bytes": [*[512] * 10, 1024, 2048],  # a power cut may tear the last two
         "segment_blocks": [1, 2, 2, 4, 8],
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 100, 130, 200, 400, None],
         "log_bytes": [None, None, 8192, 12288, 1 << 14, 1 << 16],
-        "memory": [None, None, None, 0],
+        "memory": [None, None, None, 0, 1 << 16],
         "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
@@ -63,7 +63,12 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
     "redo-vmfs": {**REDO_LOG, "block_bytes": [512, 4096]},  # 4096: tables of several sectors
     "redo-se": REDO_LOG,
     "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
-    "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
+    "in-place-raid5": {
+        **IN_PLACE,
+        "layout": ["raid5-2+1", "raid5-4+1"],
+        "block_bytes": [512, 512, 1024],
+        "log_bytes": [1 << 14, (1 << 14) + 512, 8192, 8704, 1 << 17, None],
+    },
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # weight among the traces of all engines; the others have 1 each
@@ -71,6 +76,7 @@ SHARE = {DEFAULT: 5}  # weight among the traces of all engines; the others have 
 TIGHT: Knobs = {
     "engine": [DEFAULT],
     **KNOBS[DEFAULT],
+    "block_bytes": [512],
     "segment_blocks": [1, 2],
     "log_bytes": [4096, 4608],
     "fanout": [3, 0],

@@ -15,11 +15,13 @@ from conformance.judging.verdict import WRONG_DATA
 from crosscheck.engine_mutation.survey import BY, UNFOUND, Mutant, Tried, population
 
 EXPLAINED = Path(__file__).with_name("explained.toml")
-DATA, CONTRACT, COST, EQUIVALENT = "data", "contract", "cost", "equivalent"
+DATA, CONTRACT, COST = "data", "contract", "cost"
+OUTSIDE, EQUIVALENT = "outside", "equivalent"
 WORDS = {
     DATA: "can lose or change data",
     CONTRACT: "breaks the contract otherwise",
     COST: "only costs more",
+    OUTSIDE: "no request of the dialogue leads there",
     EQUIVALENT: "equivalent",
 }
 SHARE_WANTED = {DATA: 1.0, CONTRACT: 0.9}  # found by the kit alone

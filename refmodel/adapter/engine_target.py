@@ -27,7 +27,7 @@ from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
-MOST_BATCHED = 64  # blocks
+MOST_BATCHED = 300  # blocks
 PIECES = (1, 1, 2, 1, 3)  # blocks of the writes or reads of a batch, in turn
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
@@ -97,11 +97,7 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": [
-                *shape.capabilities,
-                "fua",
-                *(["scrub"] if engine not in IN_PLACE else []),
-            ],
+            "capabilities": [*shape.capabilities, "fua", "scrub"],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
             **repairing(shape),
@@ -184,6 +180,7 @@ class Adapter:
                     self._force(disk)
             case "restart":
                 disk.close()
+                self.power.off_and_on()
                 self._open()
             case "tick":
                 self._seconds += integer(message, "seconds")
@@ -192,7 +189,7 @@ class Adapter:
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
                     disk.cache.migrate(contents=op == "clean")
-            case "scrub" if "scrub" in self.hello["capabilities"]:
+            case "scrub":
                 return {"ok": True, "problems": self.scrub()}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")

@@ -1,7 +1,10 @@
 """The requests that need nothing but the open disk."""
 
+from refmodel.adapter.cross_checks import contradictions, parity_errors
 from refmodel.adapter.dialogue import Message, integer, text
 from refmodel.cache.disk import behind_cache
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import scrub
 from refmodel.redolog.check import check
@@ -38,18 +41,19 @@ def perform(disk: Disk, message: Message) -> Message | None:
 def problems(disk: Disk, *, repairs: bool = True) -> list[str]:
     """Scrub a disk, and return a line per problem.
 
-    That something was repaired is one, if `repairs`. Returns nothing while devices are gone, or if
-    the engine has no scrub.
+    That something was repaired is one, if `repairs`. Returns nothing while devices are gone.
     """
-    disk = behind_cache(disk)
-    if isinstance(disk, LogStructuredDisk) and not disk.array.redundant:
+    behind = behind_cache(disk)
+    if isinstance(behind, ArrayDisk) and not behind.array.redundant:
         return []
-    found, repaired = scrubbed(disk)
+    found, repaired = scrubbed(behind)
+    if disk.usable:
+        found += contradictions(disk)
     return found + ([f"{repaired} repaired"] if repaired and repairs else [])
 
 
 def scrubbed(disk: Disk) -> tuple[list[str], int]:
-    """Scrub a disk, if its engine can.
+    """Scrub a disk.
 
     Returns a line for each thing that is lost or contradicts another, and how many were repaired.
     """
@@ -57,7 +61,8 @@ def scrubbed(disk: Disk) -> tuple[list[str], int]:
         return [], 0
     if isinstance(disk, RedoLogDisk):
         return check(disk), 0
-    if not isinstance(disk, LogStructuredDisk):
-        return [], 0
+    if isinstance(disk, InPlaceDisk):
+        return parity_errors(disk), 0
+    assert isinstance(disk, LogStructuredDisk)
     found = scrub(disk)
     return found.contradictions + found.lost, found.repaired.total()

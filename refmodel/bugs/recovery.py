@@ -118,3 +118,13 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
             yield record
 
     override(log, "recover", recover_twice)
+
+
+@bug(
+    33,
+    "the rule itself: a clean restart is a flush",
+    "a clean close flushes nothing, and the power is off before the disk is opened again",
+    write_back=True,
+)
+def closed_without_flush(disk: LogStructuredDisk) -> None:
+    override(disk, "close", disk.abandon)

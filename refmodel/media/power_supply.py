@@ -12,7 +12,8 @@ from refmodel.core.errors import PowerCut
 from refmodel.media.device import Device
 
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
-ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut
+ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut,
+ODDS_OF_ONE = (0.0, *ODDS, 1.0)  # or, as often, one for each device: a mirror may have it all alone
 
 
 @dataclass(slots=True)
@@ -74,11 +75,22 @@ class PowerSupply:
             write.number for device in self._devices.values() for write in device.unflushed
         )
         masks = None if kept is None else dict(zip(unflushed, kept, strict=False))
-        odds = choose.choice(ODDS)
+        odds, alike = choose.choice(ODDS), choose.random() < 0.5
         for device in self._devices.values():
-            device.lose_unflushed(choose, odds, masks)
+            of_one = odds if alike else choose.choice(ODDS_OF_ONE)
+            device.lose_unflushed(choose, of_one, masks)
             device.release()
         self._devices.clear()
+
+    def off_and_on(self) -> None:
+        """Switch the power off and on while the disk is closed: what was not flushed may be lost.
+
+        A failure that is still to come stays.
+        """
+        cut_at = self._cut_at
+        self.cut()
+        self.restore(self.writes)
+        self._cut_at = cut_at
 
     def require(self) -> None:
         """Raises PowerCut if the power is off."""

@@ -386,3 +386,22 @@ def test_only_what_is_declared_is_asked(capabilities: list[str], kind: str) -> N
             program = generate.program(choose, hello, 30, wide=kind == "wide")
         needed = {swarm.NEEDS[request["op"]] for request in program[1:]}
         assert needed <= {None, *capabilities}
+
+
+def test_the_power_fails_right_behind_an_opening() -> None:
+    behind = sum(
+        one["op"] == "restart" and two["op"] == "crash"
+        for program in programs(200)
+        for one, two in pairwise(program)
+    )
+    assert behind > 40, behind
+
+
+def test_some_writes_have_one_block_again_and_again() -> None:
+    fills = Counter(
+        request["tags"][0]
+        for program in programs(200)
+        for request in program
+        if len(request.get("tags", ())) > 3 and len(set(request["tags"])) == 1
+    )
+    assert fills[0] > 5 and fills.total() - fills[0] > 20, fills

@@ -9,6 +9,8 @@ from conformance.campaign.driver import drive
 from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate
 from conformance.programs.generate import Request
+from conformance.programs.requests import SIZES
+from conformance.programs.wide import MOST_BYTES
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES}
@@ -126,3 +128,19 @@ def test_an_honest_target_passes_and_the_judge_decides(profile: str) -> None:
         program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
         opinion = judge_one(drive(ModelTarget({"profile": profile}), program, seed))
         assert (opinion.at, opinion.unsure) == (None, ""), seed
+
+
+@pytest.mark.parametrize("block_size", [512, 4096])
+def test_a_few_disks_are_larger_than_all_others(block_size: int) -> None:
+    hello = {**HELLO, "block_size": block_size}
+    disks = [
+        generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
+        for seed in range(150)
+    ]
+    large = [program for program in disks if program[0]["blocks"] > max(SIZES)]
+    assert 2 <= len(large) < 40
+    assert max(program[0]["blocks"] for program in large) * block_size <= MOST_BYTES
+    assert max(map(len, large)) < 4000
+    for program in large:
+        views = [request.get("view") for request in program if request["op"] == "read"]
+        assert len(views) < 1000

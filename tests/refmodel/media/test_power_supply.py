@@ -1,8 +1,11 @@
-"""A power supply that is given up holds no files open."""
+"""A power supply: what it loses, what a cut that is to come does, and which files it holds open."""
 
 import gc
 from pathlib import Path
 
+import pytest
+
+from refmodel.core.errors import PowerCut
 from refmodel.media.device import FileDevice
 from refmodel.media.power_supply import PowerSupply
 
@@ -24,3 +27,26 @@ def test_what_a_power_cut_never_decided_is_closed_with_its_supply(tmp_path: Path
     del device, supply
     gc.collect()
     assert opened(path) == 0
+
+
+def test_what_was_not_flushed_may_be_lost_while_the_disk_is_closed(tmp_path: Path) -> None:
+    kept = []
+    for number in range(20):
+        path = tmp_path / f"device-{number}"
+        FileDevice.create(path, 8192)
+        supply = PowerSupply()
+        device = supply.feed(FileDevice(path, sync=False))
+        device.write(0, b"flushed")
+        device.flush()
+        for _ in range(number):
+            device.write(4096, b"written")
+        device.close()
+        supply.cut_at(2)
+        supply.off_and_on()
+        again = supply.feed(FileDevice(path, sync=False))
+        assert again.read(0, 7) == b"flushed"
+        kept.append(again.read(4096, 7) == b"written")
+        again.write(0, b"x")
+        with pytest.raises(PowerCut):  # the cut that was to come still comes
+            again.write(0, b"y")
+    assert not all(kept[1:]) and any(kept), kept

@@ -1,0 +1,54 @@
+"""What a disk says of itself beside its reads, compared with what it reads, at every scrub.
+
+A block that it calls unmapped must read as zeroes: clients that copy disks skip such blocks. What a
+cache holds must be what is on the disk behind it. The parity of an array in place, which has no
+checksums, must fit its data.
+"""
+
+from itertools import groupby
+
+from refmodel.cache.disk import CachedDisk, behind_cache
+from refmodel.inplace.disk import InPlaceDisk
+from refmodel.registry import Disk
+
+LIVE = "live"
+
+
+def contradictions(disk: Disk) -> list[str]:
+    """Return a line per contradiction. Raises DataLost."""
+    found = [line for view in (None, *disk.snapshots()) for line in _unmapped(disk, view)]
+    return found + _cached(disk)
+
+
+def parity_errors(disk: InPlaceDisk) -> list[str]:
+    """Return a line per stripe whose pieces do not fit together, and make them fit."""
+    leg = disk.array.capacity
+    return [
+        f"stripe {stripe}: its parity does not fit its data"
+        for stripe in range(disk.geometry.stripes)
+        if leg.verify(stripe, [], "scrub")[0]
+    ]
+
+
+def _unmapped(disk: Disk, view: str | None) -> list[str]:
+    blocks, behind = disk.geometry.blocks, behind_cache(disk)
+    mapped = set(disk.mapped(0, blocks, view))
+    runs = groupby(range(blocks), mapped.__contains__)
+    extents = [[*run] for is_mapped, run in runs if not is_mapped]
+    return [
+        f"{len(lbas)} blocks from {lbas[0]} of {view or LIVE} are not mapped, and are no zeroes"
+        for lbas in extents
+        if any(behind.read(lbas[0], len(lbas), view))
+    ]
+
+
+def _cached(disk: Disk) -> list[str]:
+    if not isinstance(disk, CachedDisk):
+        return []
+    runs = groupby(range(disk.geometry.blocks), disk.cache.flash.hit)
+    extents = [[*run] for is_held, run in runs if is_held]
+    return [
+        f"{len(lbas)} blocks from {lbas[0]}: the cache differs from the disk"
+        for lbas in extents
+        if disk.cache.flash.read(lbas[0], len(lbas)) != disk.disk.read(lbas[0], len(lbas))
+    ]
