@@ -160,7 +160,8 @@ class ProcessTarget:
         """Say bye, wait a second at most, and see to it that nothing is left running."""
         if self._process.poll() is None and not self._stdin.closed:
             try:
-                self._stdin.write(b'{"op":"bye"}\n')
+                bye = {"op": "bye", "id": self._number} if self._numbered else {"op": "bye"}
+                self._stdin.write(_line_of(bye))
                 self._stdin.close()
                 self._process.wait(timeout=1)
             except (OSError, subprocess.TimeoutExpired):
@@ -252,7 +253,7 @@ class ProcessTarget:
         return f"it exited with status {status}{rest}"
 
     def _opened(self, line: bytes) -> Message:
-        """Return the answer in the line, data decoded."""
+        """Return the answer in the line, data decoded, without the fields that are null."""
         try:
             message = DECODER.decode(line.decode())
         except (ValueError, RecursionError):
@@ -261,6 +262,9 @@ class ProcessTarget:
             ) from None
         if not isinstance(message, dict):
             raise TargetFailure("protocol", f"it printed what is not a JSON object: {_shown(line)}")
+        absent = [key for key, value in message.items() if value is None and key != "crash_profile"]
+        for key in absent:
+            del message[key]
         if "data" in message:
             try:
                 message["data"] = binascii.a2b_base64(message["data"], strict_mode=True)

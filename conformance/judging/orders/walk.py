@@ -16,7 +16,7 @@ linearization (Lowe, "Testing for linearizability", 2017), with five reductions 
 - Configurations that differ in one block only are one with what may have happened in either.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -34,7 +34,7 @@ from conformance.judging.orders.configurations import (
     agrees,
     held,
     merged,
-    rewritten,
+    times_written,
 )
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
@@ -115,20 +115,20 @@ class Search:
         return None
 
     def _held(self) -> int:
-        twice = self._rewritten
+        written = self._written
         if self.whole:
-            return max(held(config.world.now, twice) for config in self.configs)
+            return max(held(config.world.now, written) for config in self.configs)
         return max(
             sum(
-                max(held(self._disks.worlds[column.disk].now, twice, lba) for column in columns)
+                max(held(self._disks.worlds[column.disk].now, written, lba) for column in columns)
                 for lba, columns in config.blocks.items()
             )
             for config in self.configs
         )
 
     @cached_property
-    def _rewritten(self) -> set[tuple[int, int]]:
-        return rewritten(self.trace.events)
+    def _written(self) -> Mapping[tuple[int, int], int]:
+        return times_written(self.trace.events)
 
     def _call(self, index: int, event: Event) -> None:
         if event["op"] not in OVERLAPPING or "failure" in event:

@@ -1,9 +1,12 @@
 """Another process as a target: what is sent when."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
+from conformance.campaign.driver import drive
 from conformance.targets.process import ProcessTarget
 
 OVERLAPPING = "python3 conformance/examples/overlapping_disk.py"
@@ -32,3 +35,37 @@ def test_a_request_that_is_held_back_goes_together_with_the_next(
         assert sorted(answer[0] for answer in answers if answer) == [0, 1, 2]
     finally:
         target.close()
+
+
+TALKATIVE = """
+import base64, json, sys
+asked = open(sys.argv[1], "w")
+for line in sys.stdin:
+    request = json.loads(line)
+    asked.write(line)
+    asked.flush()
+    answer = {"ok": True, "error": None, "message": None, "data": None, "found": "much", "ms": 1.5}
+    if request["op"] == "hello":
+        answer |= {"block_size": 512, "crash_profile": None, "capabilities": [], "devices": None}
+        answer |= {"protocol": 2}
+    elif request["op"] == "read":
+        answer["data"] = base64.b64encode(bytes(512 * request["count"])).decode()
+    elif request["op"] == "bye":
+        break
+    print(json.dumps({**answer, "id": request.get("id")}), flush=True)
+"""
+
+
+def test_fields_that_are_null_or_unknown_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "talkative.py").write_text(TALKATIVE)
+    target = ProcessTarget(f"{sys.executable} {tmp_path}/talkative.py {tmp_path}/asked")
+    assert target.hello["crash_profile"] is None and "devices" not in target.hello
+    program = [{"op": "create", "blocks": 2}, {"op": "read", "lba": 0, "count": 2}]
+    trace = drive(target, program)
+    target.close()
+    assert [event["result"] for event in trace.events] == [
+        {"ok": True},
+        {"ok": True, "tags": [0, 0]},
+    ]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[-1] == '{"op": "bye", "id": 2}'  # it is numbered, as all that hello began
