@@ -246,14 +246,15 @@ class Search:
         if self.whole:
             yield from self._whole_after(config, step)
             return
-        for world in after(config.world, without_data(step.event)):
-            blocks = config.blocks
-            for lba in step.blocks:
-                columns = self._block.shared(blocks[lba], config.done, lba, step, before)
-                if not columns:
-                    return
-                blocks = blocks.set(lba, columns)
-            yield Config(config.done | {step.number}, world, blocks)
+        for part in _durable_or_not(step, config.world):
+            for world in after(config.world, without_data(part.event)):
+                blocks = config.blocks
+                for lba in part.blocks:
+                    columns = self._block.shared(blocks[lba], config.done, lba, part, before)
+                    if not columns:
+                        return
+                    blocks = blocks.set(lba, columns)
+                yield Config(config.done | {part.number}, world, blocks)
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
         """Yield the configurations after a shared step if no blocks are judged apart."""
@@ -339,3 +340,15 @@ class Search:
         )
         self._mark = None
         flight.open.clear()
+
+
+def _durable_or_not(step: Step, world: World) -> Iterator[Step]:
+    """Yield the step; twice if a power cut may keep it or not although what was before is lost.
+
+    All blocks of a write with `fua` that nobody was told of are durable then, or none is."""
+    event = step.event
+    if event.get("fua") and not event.get("told", True) and world.saved is not None:
+        yield step._replace(event={**event, "told": True})
+        yield step._replace(event={**event, "fua": False})
+    else:
+        yield step

@@ -53,3 +53,22 @@ def test_a_request_whose_steps_are_blocks_may_be_cut_between_them() -> None:
     assert verdict(answered, "prefix") == "fail"
     assert verdict(answered, "prefix", atomic="block") == "pass"
     assert verdict(answered, "ack", atomic="block") == "fail"
+
+
+def test_a_durable_write_that_was_cut_is_durable_as_a_whole_or_not_at_all() -> None:
+    def cut_with(other: Event, *left: int) -> str:
+        events = [
+            {**CREATE, "called": 0, "answered": 1},
+            {**write(None, 1, 2), "fua": True, "called": 2, "answered": None},
+            {**other, "result": None, "called": 3, "answered": None},
+            {"op": "crash", "result": OK, "called": 4, "answered": 5},
+            {**read(*left), "called": 6, "answered": 7},
+        ]
+        return verdict(events, "prefix")
+
+    flush = {"op": "flush"}
+    assert cut_with(flush, 1, 2) == cut_with(flush, 0, 0) == "pass"
+    assert cut_with(flush, 1, 0) == cut_with(flush, 0, 2) == "fail"
+    after_it = {"op": "unmap", "lba": 0, "count": 1}
+    assert cut_with(after_it, 0, 2) == "pass"
+    assert cut_with(after_it, 1, 0) == "fail"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.campaign.driver import drive
+from conformance.targets import process
+from conformance.targets.base import TargetFailure, Unusable
 from conformance.targets.process import ProcessTarget
 
 OVERLAPPING = "python3 conformance/examples/overlapping_disk.py"
@@ -69,3 +71,29 @@ def test_fields_that_are_null_or_unknown_do_not_count(tmp_path: Path) -> None:
     ]
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked[-1] == '{"op": "bye", "id": 2}'  # it is numbered, as all that hello began
+
+
+def test_the_limit_of_an_answer_holds_for_each_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "talkative.py").write_text(TALKATIVE)
+    target = ProcessTarget(f"{sys.executable} {tmp_path}/talkative.py {tmp_path}/asked")
+    monkeypatch.setattr(process, "LONGEST_ANSWER", 180_000)
+    try:
+        for number in range(3):  # 175 kB each, in base64
+            target.call(number, {"op": "read", "lba": number, "count": 256})
+        assert target._receive_lines(10, 3)
+        answers = [target.answer(10) for _ in range(3)]
+        assert [len(one["data"]) for _, one in filter(None, answers)] == [256 * 512] * 3
+        target.call(3, {"op": "read", "lba": 0, "count": 512})
+        with pytest.raises(TargetFailure, match="longer than"):
+            target.answer(10)
+    finally:
+        target.close()
+
+
+def test_a_refused_hello_is_shown(tmp_path: Path) -> None:
+    answer = '{"ok":false,"error":"unsupported","message":"no licence"}'
+    (tmp_path / "refuses.sh").write_text(f"read hello\necho '{answer}'\n")
+    with pytest.raises(Unusable, match="it refused.*no licence"):
+        ProcessTarget(f"sh {tmp_path}/refuses.sh")
