@@ -6,14 +6,13 @@ from conformance.contract.printable import printable
 from conformance.contract.trace import Event
 from conformance.targets.base import Message, TargetFailure
 
-# Fields of a response that a trace records, besides its message; of which operation.
-KEPT = ("ok", "error")
+# Fields of a response that a trace records; of which operation. Others are the target's own.
+KEPT = ("ok", "error", "message")
 KEPT_OF = {
-    "create": (*KEPT, "holds", "snapshots"),
-    "read": (*KEPT, "tags", "found"),
-    "scrub": (*KEPT, "problems"),
-    "settle": (*KEPT, "problems"),
-    "stats": (*KEPT, "counters"),
+    "create": ("holds", "snapshots"),
+    "scrub": ("problems",),
+    "settle": ("problems",),
+    "stats": ("counters",),
 }
 LONGEST_MESSAGE = 300  # characters
 TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
@@ -41,21 +40,25 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
         event["events"] = inside(response["events"])
     if event["op"] == "crash" and "left" in response:
         event["left"] = printable(str(response["left"]))
-    read = event["op"] == "read"
-    decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
+    kept = (*KEPT, *KEPT_OF.get(event["op"], ()))
+    tags = hello.get("payload") == "tags"
+    read = event["op"] == "read" and response.get("ok") is True
+    if read:
+        kept = (*kept, "tags" if tags else "data")
+    response = {key: response[key] for key in kept if response.get(key) is not None}
+    decoded = read and not tags
     if decoded:  # its tags need no checking
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
     wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
         raise TargetFailure("protocol", f"invalid answer: {wrong}")
-    if read and response["ok"] and len(response["tags"]) != event["count"]:
+    if read and len(response["tags"]) != event["count"]:
         raise TargetFailure(
             "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
         )
-    kept = KEPT_OF.get(event["op"], KEPT)
-    event["result"] = {key: response[key] for key in kept if key in response}
     if "message" in response:
-        event["result"]["message"] = printable(response["message"][:LONGEST_MESSAGE])
+        response["message"] = printable(response["message"][:LONGEST_MESSAGE])
+    event["result"] = response
 
 
 def inside(events: object) -> list[Event]:
@@ -101,7 +104,5 @@ def _decoded(response: Message, event: Event, block_size: int, trace_number: int
             found.append({"lba": lba, "kind": tag.kind, "detail": tag.detail})
             tag = -1
         tags.append(tag)
-    decoded = {key: value for key, value in response.items() if key not in ("data", "found")} | {
-        "tags": tags
-    }
+    decoded = {key: value for key, value in response.items() if key != "data"} | {"tags": tags}
     return decoded | {"found": found} if found else decoded

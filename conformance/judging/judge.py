@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.contract.trace import Trace
+from conformance.contract.model import answer_of
+from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
 from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
+from conformance.judging.orders.steps import CHANGE_NOTHING, placed
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -18,11 +20,12 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
     up where another one decides is named in the verdict, which is what was decided. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
     requests overlap is judged by those of the oracles that search for an order, or by the model if
-    none of them does. If none does overlap after all, it is judged as a sequence.
+    none of them does. So is one in which a step may come apart from its request. If nothing does
+    either after all, the trace is judged as a sequence.
     """
     if any(promises.impossible(trace) for trace in traces):
         return _with_impossible(traces, oracles)
-    traces = [_in_turn(trace) for trace in traces]
+    traces = [_as_judged(trace) for trace in traces]
     overlapping = {name: oracle for name, oracle in oracles.items() if name in OF_ORDERS}
     alone = _opinions([trace for trace in traces if not trace.overlapping], oracles)
     others = _opinions(
@@ -45,17 +48,31 @@ def _refused(trace: Trace) -> Verdict:
     return PASS if wrong is None else broken_promise(wrong)
 
 
-def _in_turn(trace: Trace) -> Trace:
-    """Return the trace without positions if no requests overlap, so that they add nothing to its
-    order.
-    """
-    if not trace.overlapping or trace.hello.get("atomic") == "block" or not trace.in_turn:
+def _as_judged(trace: Trace) -> Trace:
+    """Return the trace with positions if it needs an order, and without them if it needs none."""
+    if any(_comes_apart(event, trace) for event in trace.events):
+        return replace(trace, events=placed(trace.events))
+    if not trace.overlapping or not trace.in_turn:
         return trace
     events = [
         {key: value for key, value in event.items() if key not in ("called", "answered")}
         for event in trace.events
     ]
     return replace(trace, events=events)
+
+
+def _comes_apart(event: Event, trace: Trace) -> bool:
+    """Return whether a part of the request may take effect elsewhere than its answer says.
+
+    In version 2 a request of unknown outcome may take effect after its answer. Where one step is a
+    block, a power cut may keep some blocks of a request, and not others."""
+    if event["op"] not in OVERLAPPING or "failure" in event:
+        return False
+    answer = answer_of(event)
+    if trace.hello.get("atomic") == "block" and event["op"] in ("write", "unmap"):
+        return answer in ("cut", "unknown-outcome") or trace.hello["crash_profile"] == "prefix"
+    late = trace.overlapping or trace.hello.get("protocol", 1) >= 2
+    return late and answer == "unknown-outcome" and event["op"] not in CHANGE_NOTHING
 
 
 def _opinions(

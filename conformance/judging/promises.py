@@ -10,7 +10,8 @@ refuse a snapshot and a revert once there are so many.
 
 While no more devices have failed than are tolerated, a device that is there must fail, and one that
 is absent must return or be replaced, as long as no rebuild onto a spare may have begun: such a
-request has no fault. What else these operations are answered is left open.
+request has no fault. What else these operations are answered is left open, but for codes that can
+only be about other operations.
 """
 
 import math
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from conformance.contract import model
 from conformance.contract.devices import beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
-from conformance.judging.orders.configurations import held, rewritten
+from conformance.judging.orders.configurations import held, times_written
 from conformance.judging.orders.steps import placed
 from conformance.judging.spares import unreplaced
 
@@ -30,6 +31,8 @@ BACK = "there"  # also of a device that failed and is back
 REPLACED = "replaced"  # an absent device that a spare may have replaced
 # operation -> the state of a device in which it has no fault
 DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
+FAULTLESS = frozenset(["tick", "settle", "clean", "checkpoint", "scrub"])
+OF_BLOCKS_AND_VIEWS = frozenset(["out-of-range", "no-such-snapshot", "snapshot-exists"])
 OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
 EMPTY: Mapping[int, int] = {}
 OF_VIEWS = ("snapshot", "revert")  # those that need room for one more view
@@ -74,7 +77,7 @@ def broken(trace: Trace, held_before: Mapping[int, int] = EMPTY) -> Broken | Non
     scrubbed = _scrubbed(trace)
     taken = promised.get("snapshots", trace.hello.get("snapshots"))
     refused = _refused(trace, most, taken, held_before) if most is not None else None
-    promises = (scrubbed, refused, _kept_device(trace), _rebuilt(trace))
+    promises = (scrubbed, refused, _kept_device(trace), _without_fault(trace), _rebuilt(trace))
     found = [one for one in promises if one is not None]
     return min(found, key=lambda one: one.at, default=None)
 
@@ -194,6 +197,21 @@ def _kept_device(trace: Trace) -> Broken | None:
     return None
 
 
+def _without_fault(trace: Trace) -> Broken | None:
+    """Return the first refusal with the code of a fault that such an operation cannot have."""
+    for index, event in enumerate(trace.events):
+        if event["op"] in DUE_OF:
+            never = OF_BLOCKS_AND_VIEWS
+        elif event["op"] in FAULTLESS:
+            never = OF_BLOCKS_AND_VIEWS | {"bad-request"}
+        else:
+            continue
+        if (answer := model.answer_of(event)) in never:
+            said = f"{answer} ({event['result'].get('message', '')})"
+            return Broken(index, "wrong-refusal", "ok: the request has no such fault", said)
+    return None
+
+
 def _rebuilt(trace: Trace) -> Broken | None:
     """Return the first read that was refused though spares stand in for devices that failed."""
     index = unreplaced(trace)
@@ -209,13 +227,13 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None
     """Yield how many blocks all views may have held before each of these requests, and how many
     snapshots there may have been.
     """
-    states, done, twice = model.init(trace.hello), 0, rewritten(trace.events)
+    states, done, written = model.init(trace.hello), 0, times_written(trace.events)
     for index in suspects:
         for event in trace.events[done:index]:
             states = states and _after(states, event)
         done = index
         yield (
-            max((held(state, twice) for state in states), default=None),
+            max((held(state, written) for state in states), default=None),
             max((len(state.snaps) for state in states), default=0),
         )
 

@@ -119,7 +119,12 @@ def disallowed_inside(at: int, inside: str) -> Verdict:
     )
 
 
-PROMISED = {"scrub": "scrub", "wrong-refusal": "refusal", "missing-refusal": "refusal"}
+PROMISED = {
+    "scrub": "scrub",
+    "wrong-refusal": "refusal",
+    "missing-refusal": "refusal",
+    "lost-data": "devices",
+}
 
 
 def broken_promise(promise: Broken) -> Verdict:

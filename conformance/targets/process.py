@@ -36,8 +36,9 @@ class ProcessTarget:
     def __init__(self, command: str, patience: float = PATIENCE):
         self.patience = patience
         self._output = b""
-        self._received = b""
-        self._unsent = b""
+        self._received = bytearray()
+        self._lines = 0  # how many ends of line were received
+        self._unsent = bytearray()
         self._numbered = False  # whether the target speaks version 2
         self._number = 0  # the id of the next request, in version 2
         self._ids: dict[int, int] = {}  # id in flight -> the caller's number
@@ -66,6 +67,9 @@ class ProcessTarget:
         try:
             self.hello = self.request({"op": "hello", "protocol": 2})
             self._numbered = self.hello.get("protocol") == 2
+            if self.hello.get("ok") is False:
+                refusal = _shown(_line_of(self.hello))
+                raise self._ended(TargetFailure("protocol", f"it refused: {refusal}"))
         except TargetFailure as failure:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
 
@@ -111,7 +115,7 @@ class ProcessTarget:
 
     def answered(self) -> bool:
         """Return whether an answer is there already, as far as it was received."""
-        return b"\n" in self._received
+        return self._lines > 0
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
         """Return the next answer of version 2, with the number of its call; None after
@@ -160,7 +164,8 @@ class ProcessTarget:
         """Say bye, wait a second at most, and see to it that nothing is left running."""
         if self._process.poll() is None and not self._stdin.closed:
             try:
-                self._stdin.write(b'{"op":"bye"}\n')
+                bye = {"op": "bye", "id": self._number} if self._numbered else {"op": "bye"}
+                self._stdin.write(_line_of(bye))
                 self._stdin.close()
                 self._process.wait(timeout=1)
             except (OSError, subprocess.TimeoutExpired):
@@ -174,7 +179,10 @@ class ProcessTarget:
         """Return the next line; None after `seconds`."""
         if not self._receive_lines(seconds, 1):
             return None
-        line, _, self._received = self._received.partition(b"\n")
+        end = self._received.index(b"\n")
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        self._lines -= 1
         return line
 
     def _receive_lines(self, seconds: float, lines: int) -> bool:
@@ -186,7 +194,7 @@ class ProcessTarget:
             ready.register(stderr, selectors.EVENT_READ)
             if self._unsent:
                 ready.register(stdin, selectors.EVENT_WRITE)
-            while self._received.count(b"\n") < lines:
+            while self._lines < lines:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return False
@@ -205,17 +213,17 @@ class ProcessTarget:
         """Write what the pipe takes now."""
         while self._unsent:
             try:
-                written = os.write(self._stdin.fileno(), self._unsent[:CHUNK])
+                written = os.write(self._stdin.fileno(), bytes(self._unsent[:CHUNK]))
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                self._unsent = b""  # its last words are still to come on stdout
+                self._unsent.clear()  # its last words are still to come on stdout
                 return
-            self._unsent = self._unsent[written:]
+            del self._unsent[:written]
 
     def _unasked(self) -> bool:
         with suppress(BlockingIOError):
-            self._received = os.read(self._stdout.fileno(), CHUNK)
+            self._take_in(os.read(self._stdout.fileno(), CHUNK))
         return bool(self._received)
 
     def _receive(self) -> None:
@@ -225,12 +233,16 @@ class ProcessTarget:
             return
         if not part:
             raise TargetFailure("exit", self._ending())
-        self._received += part
-        if len(self._received) > LONGEST_ANSWER:
+        self._take_in(part)
+        if len(self._received) > LONGEST_ANSWER * (self._lines + 1):
             raise TargetFailure(
                 "protocol",
                 f"its answer is longer than {LONGEST_ANSWER >> 20} MiB: {_shown(self._received)}",
             )
+
+    def _take_in(self, part: bytes) -> None:
+        self._received += part
+        self._lines += part.count(b"\n")
 
     def _listen(self) -> bool:
         """Take in stderr; False at its end."""
@@ -252,7 +264,7 @@ class ProcessTarget:
         return f"it exited with status {status}{rest}"
 
     def _opened(self, line: bytes) -> Message:
-        """Return the answer in the line, data decoded."""
+        """Return the answer in the line, data decoded, without the fields that are null."""
         try:
             message = DECODER.decode(line.decode())
         except (ValueError, RecursionError):
@@ -261,6 +273,9 @@ class ProcessTarget:
             ) from None
         if not isinstance(message, dict):
             raise TargetFailure("protocol", f"it printed what is not a JSON object: {_shown(line)}")
+        absent = [key for key, value in message.items() if value is None and key != "crash_profile"]
+        for key in absent:
+            del message[key]
         if "data" in message:
             try:
                 message["data"] = binascii.a2b_base64(message["data"], strict_mode=True)
@@ -289,6 +304,6 @@ def _line_of(message: Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _shown(data: bytes) -> str:
+def _shown(data: bytes | bytearray) -> str:
     text = data[:120].decode(errors="replace")
     return repr(text) + (f" ... ({len(data)} bytes)" if len(data) > 120 else "")

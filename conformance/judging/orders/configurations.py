@@ -1,7 +1,7 @@
 """Configurations of the search for an order: what may have happened, and which of them are one."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import compress
 from operator import is_not
 from typing import Any, NamedTuple
@@ -35,31 +35,32 @@ def agrees(state: State, image: dict[int, int]) -> bool:
     return all(state.live.get(lba, ZERO) == tag for lba, tag in image.items())
 
 
-def held(state: State, rewritten: Container[tuple[int, int]], at: int = 0) -> int:
+def held(state: State, written: Mapping[tuple[int, int], int], at: int = 0) -> int:
     """Return how many different blocks all views hold, at most.
 
-    Two views that hold the same tag in the same block may hold two copies if that is `rewritten`,
-    or if the tag stands for any that no read returned. Block 0 of the state is block `at`."""
+    Two views that hold the same tag in the same block may hold two copies if it was `written` there
+    twice, or if the tag stands for any that no read returned. Zeroes that were not written are no
+    block. Block 0 of the state is block `at`."""
     once: set[tuple[int, int]] = set()
     copies = 0
     for view in (state.live, *state.snaps.values()):
         for lba, tag in view.items():
-            if tag == UNSEEN or (lba + at, tag) in rewritten:
+            times = written.get((lba + at, tag), 0)
+            if tag == UNSEEN or times > 1:
                 copies += 1
-            else:
+            elif tag != ZERO or times:
                 once.add((lba, tag))
     return len(once) + copies
 
 
-def rewritten(events: Iterable[Event]) -> set[tuple[int, int]]:
-    """Return each LBA and tag that is written there more than once: an engine may store both."""
-    times = Counter(
+def times_written(events: Iterable[Event]) -> Counter[tuple[int, int]]:
+    """Return how often each tag was written to each LBA: an engine may store all of them."""
+    return Counter(
         pair
         for event in events
         if event["op"] == "write"
         for pair in enumerate(event["tags"], event["lba"])
     )
-    return {pair for pair, number in times.items() if number > 1}
 
 
 def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:

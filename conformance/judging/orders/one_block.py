@@ -33,7 +33,8 @@ class OneBlock:
         """Return the columns after a step that blocks share; before it, those of `before` that are
         of this block alone may take effect.
         """
-        key = columns, done, lba, step.number
+        durable = step.event.get("fua"), step.event.get("told")
+        key = columns, done, lba, step.number, durable
         made = self._made.get(key)
         if made is None:
             event = on_block(step.event, lba)

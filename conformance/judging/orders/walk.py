@@ -16,7 +16,7 @@ linearization (Lowe, "Testing for linearizability", 2017), with five reductions 
 - Configurations that differ in one block only are one with what may have happened in either.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -34,7 +34,7 @@ from conformance.judging.orders.configurations import (
     agrees,
     held,
     merged,
-    rewritten,
+    times_written,
 )
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
@@ -115,20 +115,20 @@ class Search:
         return None
 
     def _held(self) -> int:
-        twice = self._rewritten
+        written = self._written
         if self.whole:
-            return max(held(config.world.now, twice) for config in self.configs)
+            return max(held(config.world.now, written) for config in self.configs)
         return max(
             sum(
-                max(held(self._disks.worlds[column.disk].now, twice, lba) for column in columns)
+                max(held(self._disks.worlds[column.disk].now, written, lba) for column in columns)
                 for lba, columns in config.blocks.items()
             )
             for config in self.configs
         )
 
     @cached_property
-    def _rewritten(self) -> set[tuple[int, int]]:
-        return rewritten(self.trace.events)
+    def _written(self) -> Mapping[tuple[int, int], int]:
+        return times_written(self.trace.events)
 
     def _call(self, index: int, event: Event) -> None:
         if event["op"] not in OVERLAPPING or "failure" in event:
@@ -246,14 +246,15 @@ class Search:
         if self.whole:
             yield from self._whole_after(config, step)
             return
-        for world in after(config.world, without_data(step.event)):
-            blocks = config.blocks
-            for lba in step.blocks:
-                columns = self._block.shared(blocks[lba], config.done, lba, step, before)
-                if not columns:
-                    return
-                blocks = blocks.set(lba, columns)
-            yield Config(config.done | {step.number}, world, blocks)
+        for part in _durable_or_not(step, config.world):
+            for world in after(config.world, without_data(part.event)):
+                blocks = config.blocks
+                for lba in part.blocks:
+                    columns = self._block.shared(blocks[lba], config.done, lba, part, before)
+                    if not columns:
+                        return
+                    blocks = blocks.set(lba, columns)
+                yield Config(config.done | {part.number}, world, blocks)
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
         """Yield the configurations after a shared step if no blocks are judged apart."""
@@ -339,3 +340,15 @@ class Search:
         )
         self._mark = None
         flight.open.clear()
+
+
+def _durable_or_not(step: Step, world: World) -> Iterator[Step]:
+    """Yield the step; twice if a power cut may keep it or not although what was before is lost.
+
+    All blocks of a write with `fua` that nobody was told of are durable then, or none is."""
+    event = step.event
+    if event.get("fua") and not event.get("told", True) and world.saved is not None:
+        yield step._replace(event={**event, "told": True})
+        yield step._replace(event={**event, "fua": False})
+    else:
+        yield step

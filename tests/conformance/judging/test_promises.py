@@ -124,6 +124,15 @@ def test_a_snapshot_may_be_refused_only_once_there_are_as_many_as_the_target_pro
     assert in_turn(sent("snapshot", name="a"), write, snapshots=1).kind == "false-no-space"
 
 
+def test_a_block_that_was_unmapped_needs_no_space_unless_a_snapshot_holds_it() -> None:
+    full = sent("write", lba=0, tags=[1, 2])
+    unmapped, refused = sent("unmap", lba=0, count=2), sent("write", NO_SPACE, lba=2, tags=[3])
+    assert in_turn(full, unmapped, refused, holds=2).kind == "false-no-space"
+    assert in_turn(full, sent("snapshot", name="a"), unmapped, refused, holds=2).verdict == "pass"
+    zeroes = sent("write", lba=0, tags=[0, 0])
+    assert in_turn(zeroes, refused, holds=2).verdict == "pass"
+
+
 REFUSED = {"ok": False, "error": "bad-request"}
 
 
@@ -218,3 +227,16 @@ def test_spares_count_again_when_all_devices_have_caught_up() -> None:
     assert refused_read(*back, settle, fail(1), settle, fail(2)) == 7
     gone = fail(0), fail(1), {"op": "replace", "device": 0}, {"op": "replace", "device": 1}
     assert refused_read(*gone, settle, fail(1), settle, fail(2)) is None, "some data was lost"
+
+
+def test_what_cannot_have_a_fault_is_not_refused_with_the_code_of_one() -> None:
+    def refused(op: str, code: str, **more: Any) -> tuple[str, int | None]:
+        return of_devices(sent(op, {"ok": False, "error": code}, **more))
+
+    for op in ("settle", "clean", "checkpoint", "scrub"):
+        assert refused(op, "bad-request") == ("wrong-refusal", 1)
+        assert refused(op, "no-such-snapshot") == ("wrong-refusal", 1)
+        assert refused(op, "no-space") == refused(op, "data-lost") == ("", None)
+        assert refused(op, "unsupported") == refused(op, "unknown-outcome") == ("", None)
+    assert refused("return", "out-of-range", device=1) == ("wrong-refusal", 1)
+    assert refused("return", "bad-request", device=1) == ("", None)

@@ -1,9 +1,14 @@
 """Another process as a target: what is sent when."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
+from conformance.campaign.driver import drive
+from conformance.targets import process
+from conformance.targets.base import TargetFailure, Unusable
 from conformance.targets.process import ProcessTarget
 
 OVERLAPPING = "python3 conformance/examples/overlapping_disk.py"
@@ -32,3 +37,63 @@ def test_a_request_that_is_held_back_goes_together_with_the_next(
         assert sorted(answer[0] for answer in answers if answer) == [0, 1, 2]
     finally:
         target.close()
+
+
+TALKATIVE = """
+import base64, json, sys
+asked = open(sys.argv[1], "w")
+for line in sys.stdin:
+    request = json.loads(line)
+    asked.write(line)
+    asked.flush()
+    answer = {"ok": True, "error": None, "message": None, "data": None, "found": "much", "ms": 1.5}
+    if request["op"] == "hello":
+        answer |= {"block_size": 512, "crash_profile": None, "capabilities": [], "devices": None}
+        answer |= {"protocol": 2}
+    elif request["op"] == "read":
+        answer["data"] = base64.b64encode(bytes(512 * request["count"])).decode()
+    elif request["op"] == "bye":
+        break
+    print(json.dumps({**answer, "id": request.get("id")}), flush=True)
+"""
+
+
+def test_fields_that_are_null_or_unknown_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "talkative.py").write_text(TALKATIVE)
+    target = ProcessTarget(f"{sys.executable} {tmp_path}/talkative.py {tmp_path}/asked")
+    assert target.hello["crash_profile"] is None and "devices" not in target.hello
+    program = [{"op": "create", "blocks": 2}, {"op": "read", "lba": 0, "count": 2}]
+    trace = drive(target, program)
+    target.close()
+    assert [event["result"] for event in trace.events] == [
+        {"ok": True},
+        {"ok": True, "tags": [0, 0]},
+    ]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[-1] == '{"op": "bye", "id": 2}'  # it is numbered, as all that hello began
+
+
+def test_the_limit_of_an_answer_holds_for_each_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "talkative.py").write_text(TALKATIVE)
+    target = ProcessTarget(f"{sys.executable} {tmp_path}/talkative.py {tmp_path}/asked")
+    monkeypatch.setattr(process, "LONGEST_ANSWER", 180_000)
+    try:
+        for number in range(3):  # 175 kB each, in base64
+            target.call(number, {"op": "read", "lba": number, "count": 256})
+        assert target._receive_lines(10, 3)
+        answers = [target.answer(10) for _ in range(3)]
+        assert [len(one["data"]) for _, one in filter(None, answers)] == [256 * 512] * 3
+        target.call(3, {"op": "read", "lba": 0, "count": 512})
+        with pytest.raises(TargetFailure, match="longer than"):
+            target.answer(10)
+    finally:
+        target.close()
+
+
+def test_a_refused_hello_is_shown(tmp_path: Path) -> None:
+    answer = '{"ok":false,"error":"unsupported","message":"no licence"}'
+    (tmp_path / "refuses.sh").write_text(f"read hello\necho '{answer}'\n")
+    with pytest.raises(Unusable, match="it refused.*no licence"):
+        ProcessTarget(f"sh {tmp_path}/refuses.sh")
