@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from conformance.contract.source import rarely
 from conformance.programs.requests import Request
-from conformance.programs.swarm import FUA, NEEDS
-from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
+from conformance.programs.swarm import FUA, NEEDS, OPENINGS
+from conformance.programs.wide_snapshots import STRIDES, SnapshotsWriter
 from conformance.programs.writer import TIMES
 
 MOST_PIECES = 120
