@@ -57,7 +57,7 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
     try:
         hello = bench.hello(options)
         checks: list[Check] = []
-        for what, program in _programs(set(hello["capabilities"])):
+        for what, program in _programs(set(hello["capabilities"]), hello.get("tolerates", 0)):
             checks.append(_tried(bench, options, what, program))
             if checks[-1].hung:
                 break  # the others would time out, too
@@ -66,7 +66,7 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
         bench.clear()
 
 
-def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _programs(able: set[str], tolerates: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield what is checked, each a short program that every sound target of these capabilities
     passes.
     """
@@ -81,6 +81,10 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     if "snapshot" in able:
         missing = {**read, "view": "missing"}
         yield "refuses to read a snapshot that does not exist", [create, write, missing, read]
+    if "device" in able and tolerates:
+        fail = {"op": "fail", "device": 0, "mode": "absent"}
+        back: list[dict[str, Any]] = [{"op": "return", "device": 0}, {"op": "settle"}]
+        yield "device", [create, write, fail, read, {**write, "lba": 4}, *back, read]
     for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
             continue

@@ -21,8 +21,12 @@ class Array:
     and changes the situation; None if it makes no sense now.
     """
 
-    def __init__(self, choose: Source, hello: Mapping[str, Any]) -> None:
-        """`faults` of `hello` are those with which a device of the target can stay there."""
+    def __init__(
+        self, choose: Source, hello: Mapping[str, Any], openings: Sequence[str] = ()
+    ) -> None:
+        """`faults` of `hello` are those with which a device of the target can stay there.
+
+        `openings` are the operations that open the disk again."""
         self._choose = choose
         self._faults: Sequence[str] = hello.get("faults", ())
         self._faulty_one_in = self._one_of(FAULTY_ONE_IN) if self._faults else 0
@@ -31,6 +35,7 @@ class Array:
         self.spares: int = hello.get("spares", 0) if "device" in hello["capabilities"] else 0
         self._repair_seconds = hello.get("repair_seconds", 0)
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
+        self._openings = openings
         self._back: int | None = None  # the device that came back last
 
     @property
@@ -85,13 +90,18 @@ class Array:
         return self._failure(now, self._choose.randrange(self.devices), self._one_of(self._faults))
 
     def onto_spares(self, now: Situation) -> list[Request]:
-        """Let at most as many devices fail as are tolerated, for good or until the repair timer has
-        run out, and settle. Spares then replace them."""
+        """Let as many devices fail as are tolerated, for good or until the repair timer has run
+        out, often in two parts with an opening between them, and settle. Spares replace some."""
         some: list[Request] = []
         for _ in range(min(1 + self._choose.randrange(self.spares), self.tolerates)):
             how = self._one_of((ABSENT, DEGRADED))
             some.append({"op": "fail", **self._failure(now, self._sound(now), how)})
-        return [*some, {"op": "tick", "seconds": self._repair_seconds}, {"op": "settle"}]
+        first = self._one_of((0, 1, self._repair_seconds - 1))
+        parts = [seconds for seconds in (first, self._repair_seconds - first) if seconds > 0]
+        ticks = [{"op": "tick", "seconds": seconds} for seconds in parts]
+        if opening := self._one_of((None, *self._openings)):
+            ticks.insert(1, {"op": opening})
+        return [*some, *ticks, {"op": "settle"}]
 
     def all_that_may(self, now: Situation) -> list[Request]:
         """Let as many more devices fail as are tolerated, besides those that spares replace."""

@@ -50,7 +50,8 @@ class RequestWriter:
         if not crashes or hello["crash_profile"] is None:
             capabilities.discard("crash")
         self._capabilities = capabilities
-        self._array = Array(choose, hello)
+        openings = [op for op in swarm.OPENINGS if op in capabilities]
+        self._array = Array(choose, hello, openings)
         self._blocks = begun.situation.blocks if begun else self._one_of(self._sizes(hello))
         self._ranges, self._scattered = [  # the second ones after every second scene
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)

@@ -27,6 +27,7 @@ NEEDS = {
     "tick": "device",
     "settle": "device",
 }
+OPENINGS = ("restart", "crash")
 FUA = "fua"  # the capability of writes that are durable when they are answered
 CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")

@@ -19,8 +19,8 @@ from typing import Any
 
 from conformance.contract.source import rarely
 from conformance.programs.requests import SIZES, Request
-from conformance.programs.swarm import FUA, NEEDS
-from conformance.programs.wide_snapshots import OPENINGS, STRIDES, SnapshotsWriter
+from conformance.programs.swarm import FUA, NEEDS, OPENINGS
+from conformance.programs.wide_snapshots import STRIDES, SnapshotsWriter
 from conformance.programs.writer import TIMES
 
 LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2

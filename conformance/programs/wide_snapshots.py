@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from conformance.contract.source import rarely
 from conformance.programs.full import FullWriter
-from conformance.programs.swarm import NEEDS
+from conformance.programs.swarm import NEEDS, OPENINGS
 
 # Snapshots that are there at once: one more than a power of 2.
 CROWDS = (17, 17, 17, 33, 33, 65, 257)
@@ -20,7 +20,6 @@ MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
 BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
-OPENINGS = ("restart", "crash")
 # What comes while much is left to do; `open` stands for an opening.
 LATER = (*("revert",) * 2, *("delete",) * 3, "snapshot", "write", "unmap", *("open",) * 2)
 

@@ -14,7 +14,9 @@ from conformance.targets.base import Message
 CUT_SHORT = 0.85  # of these: changes are sent just before
 TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
 TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
+FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
+PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
@@ -34,6 +36,8 @@ def woven(
     What is sent alone stays alone; with `in_turn` all but the power cuts. With `schedules` the
     others carry a `schedule`. Before most of the crashes changes are sent in addition, so that the
     power fails in the middle of them, with `in_a_row` now and then of several and several times.
+    Before others come durable changes that are in flight together: what one of them makes durable
+    may be all that another one relies on.
     Not once more devices lack something than the target `tolerates`. What already says that it
     `overlaps` stays as it is.
     """
@@ -53,11 +57,6 @@ def woven(
             if busy:
                 more |= cuts.schedule()
             cuts.note(request)
-        elif request["op"] == "crash" and "overlaps" not in request and choose.random() < ENDS_ALL:
-            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if cuts.left > 0 and cuts.changes and not beyond and choose.random() < CUT_SHORT:
-                more["overlaps"] = most - 1
-                result += cuts.before_a_crash()
         elif request["op"] == "fail":
             lacking.add(request["device"])
             back.discard(request["device"])
@@ -66,6 +65,15 @@ def woven(
             back.add(request["device"])
         elif request["op"] == "settle":
             lacking -= back
+        elif request["op"] != "crash" or "overlaps" in request:
+            pass
+        elif cuts.left > 0 and not beyond and choose.random() < PROMISED:
+            result += cuts.promised()
+        elif choose.random() < ENDS_ALL:
+            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
+            if cuts.left > 0 and cuts.changes and not beyond and choose.random() < CUT_SHORT:
+                more["overlaps"] = most - 1
+                result += cuts.before_a_crash()
         result.append({**more, **request})
         if request["op"] == "crash" and "cut" not in request:
             result += cuts.reads()
@@ -88,6 +96,7 @@ class _Cuts:
         self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
         self._flushes = any(request["op"] == "flush" for request in program)
+        self._durable = any(request.get("fua") for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
         self.changes: list[Message] = []  # of the program so far
@@ -123,6 +132,25 @@ class _Cuts:
             ]
             drawn = self._choose.choice([drawn, self._drawn()])
             sent += self._sent(drawn)
+        self.left -= len(sent)
+        return sent
+
+    def promised(self) -> list[Message]:
+        """Short writes and flushes that are in flight together, and are answered before the power
+        cut.
+        """
+        kinds = ["write", *["fua"] * 2 * self._durable, *["flush"] * self._flushes]
+        sent: list[Message] = []
+        for number in range(self._choose.randint(2, self._most)):
+            kind = self._choose.choice(kinds)
+            request: Message = {"op": "flush"}
+            if kind != "flush":
+                lba = self._choose.randrange(self._blocks)
+                count = min(self._choose.choice(FEW), self._blocks - lba)
+                request = {"op": "write", "lba": lba, "tags": [0] * count}
+            if kind == "fua":
+                request["fua"] = True
+            sent.append(self._anew({**request, **self.schedule(), "overlaps": number}))
         self.left -= len(sent)
         return sent
 
@@ -172,18 +200,22 @@ class _Cuts:
         """Return the changes as requests that are in flight together, with new tags."""
         sent = []
         for number, change in enumerate(changes):
-            again = {**change, **self.schedule()}
+            again = self._anew({**change, **self.schedule()})
             if number:
                 again["overlaps"] = number
-            if "schedule" in again and self._choose.randrange(4):
-                again["schedule"] = again["schedule"] // 8 * 8 + WITH_THE_NEXT
-            if "tags" in again:
-                count = len(again["tags"])
-                again["tags"] = list(range(self._tag + 1, self._tag + 1 + count))
-                self._tag += count
             if again["op"] in ("snapshot", "delete"):
                 self._open[again["name"]] = None
             sent.append(again)
         if self._flushes and self._choose.randrange(FLUSHED_ONE_IN) == 0:
             sent.append({"op": "flush", "overlaps": len(changes), **self.schedule()})
         return sent
+
+    def _anew(self, request: Message) -> Message:
+        """The request with new tags, mostly sent together with the next one."""
+        if "schedule" in request and self._choose.randrange(4):
+            request["schedule"] = request["schedule"] // 8 * 8 + WITH_THE_NEXT
+        if "tags" in request:
+            count = len(request["tags"])
+            request["tags"] = list(range(self._tag + 1, self._tag + 1 + count))
+            self._tag += count
+        return request

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.contract.trace import DECODER
-from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.pauses import PAUSE, awaited, held
 
 PATIENCE = 10.0  # seconds for an answer
@@ -23,14 +23,15 @@ SLOW_FACTOR = 3
 LONGEST_ANSWER = 64 << 20  # bytes
 KEPT_OUTPUT = 8 << 10  # bytes of stderr
 CHUNK = 1 << 16
+POWER_CUT = "power-cut"  # the answer that says that the power failed, as `cut` of the request asks
 
 
 class ProcessTarget:
     """Runs `command` (split like a shell does, but run without one) until it is closed or fails.
 
-    Raises Unusable if it cannot be started, or does not answer hello. `patience` is in seconds."""
+    Raises Unusable if it cannot be started, or does not answer hello. `patience` is in seconds. If
+    the process cuts its power where a request says (`cuts` of hello), calls raise PowerCut."""
 
-    cuts = False
     schedules = True  # for pauses: `schedule` is not sent
 
     def __init__(self, command: str, patience: float = PATIENCE):
@@ -42,6 +43,8 @@ class ProcessTarget:
         self._numbered = False  # whether the target speaks version 2
         self._number = 0  # the id of the next request, in version 2
         self._ids: dict[int, int] = {}  # id in flight -> the caller's number
+        self._may_be_cut: set[int] = set()  # ids of requests with a `cut`
+        self._crash: int | None = None  # the id of a crash in flight
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -70,6 +73,7 @@ class ProcessTarget:
             if self.hello.get("ok") is False:
                 refusal = _shown(_line_of(self.hello))
                 raise self._ended(TargetFailure("protocol", f"it refused: {refusal}"))
+            self.cuts = self.hello.get("cuts") is True
         except TargetFailure as failure:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
 
@@ -89,7 +93,7 @@ class ProcessTarget:
             line = self._line(patience)
             if line is None:
                 raise self._late(op, patience)
-            return self._opened(line)
+            return _unless_cut(self._opened(line), "cut" in message)
         except TargetFailure as failure:
             raise self._ended(failure) from None
 
@@ -101,6 +105,10 @@ class ProcessTarget:
         due = min(awaited(message), len(self._ids))
         try:
             self._ids[self._number] = number
+            if "cut" in message:
+                self._may_be_cut.add(self._number)
+            if message["op"] == "crash":
+                self._crash = self._number
             self._unsent += _line_of({**sent, "id": self._number})
             self._number += 1
             if not held(message):
@@ -121,7 +129,7 @@ class ProcessTarget:
         """Return the next answer of version 2, with the number of its call; None after
         `seconds`.
 
-        Raises TargetFailure."""
+        Raises TargetFailure, PowerCut."""
         try:
             line = self._line(seconds)
             if line is None:
@@ -133,13 +141,20 @@ class ProcessTarget:
                     "protocol",
                     f"its answer has the id {number!r}, which is not in flight: {_shown(line)}",
                 )
-            return self._ids.pop(number), response
+            called = self._ids.pop(number)
+            if number == self._crash:
+                self._crash = None
+            elif self._crash is not None and response.get("error") == POWER_CUT:
+                return self.answer(seconds)  # the crash in flight ends all the others
+            return called, _unless_cut(response, number in self._may_be_cut)
         except TargetFailure as failure:
             raise self._ended(failure) from None
 
     def cut(self) -> None:
         """Forget, after a power cut, what was in flight: it is never answered."""
         self._ids.clear()
+        self._may_be_cut.clear()
+        self._crash = None
 
     def _one_numbered(self, message: Message) -> Message:
         op = message["op"]
@@ -294,6 +309,15 @@ class ProcessTarget:
                 break
         for pipe in self._pipes():
             pipe.close()
+
+
+def _unless_cut(response: Message, expected: bool) -> Message:
+    """Return the answer. Raises PowerCut if it says that the power failed, as was asked for."""
+    if response.get("error") != POWER_CUT:
+        return response
+    if not expected:
+        raise TargetFailure("protocol", f"it answered {POWER_CUT} though the request has no `cut`")
+    raise PowerCut
 
 
 def _line_of(message: Message) -> bytes:

@@ -41,14 +41,19 @@ def test_only_what_is_declared_is_asked_for() -> None:
 
 
 def test_once_spares_stand_in_for_devices_as_many_others_fail() -> None:
-    relied = 0
+    relied = opened = 0
     hello = {"devices": 5, "tolerates": 1, "spares": 1, "repair_seconds": 60}
-    for program in programs(40, capabilities=["device"], **hello):
-        ops = [request["op"] for request in program if request["op"] not in ("read", "write")]
-        relied += any(
-            ops[at : at + 4] == ["fail", "tick", "settle", "fail"] for at in range(len(ops))
-        )
+    for program in programs(40, capabilities=["device", "restart"], **hello):
+        some = [request for request in program if request["op"] not in ("read", "write")]
+        for at, request in enumerate(some):
+            ticks = [one for one in some[at + 1 : at + 4] if one["op"] in ("tick", "restart")]
+            after = [one["op"] for one in some[at + 1 + len(ticks) :][:2]]
+            waited = sum(one.get("seconds", 0) for one in ticks)
+            if request["op"] == "fail" and after == ["settle", "fail"] and waited == 60:
+                relied += 1
+                opened += ticks[0]["op"] == ticks[-1]["op"] == "tick" and len(ticks) == 3
     assert relied > 10, relied
+    assert opened > 2, opened  # between two parts of the time
 
 
 def test_a_target_that_can_is_scrubbed_at_the_end() -> None:

@@ -28,6 +28,18 @@ def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
     assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
 
 
+def test_durable_changes_that_met_are_answered_before_a_power_cut() -> None:
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "fua"], "crash_profile": "prefix"}
+    met = 0
+    for seed, plain in enumerate(islice(generate.programs(hello, 60, 1), 100)):
+        sent = woven.woven(random.Random(seed), plain, 8, in_turn=True)
+        for one, other, crash in zip(sent, sent[1:], sent[2:], strict=False):
+            durable = [request.get("fua") or request["op"] == "flush" for request in (one, other)]
+            if crash["op"] == "crash" and "overlaps" not in crash and other.get("overlaps"):
+                met += all(durable)
+    assert met > 10, met
+
+
 def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
     """The contract lets only reads be refused as data-lost."""
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
