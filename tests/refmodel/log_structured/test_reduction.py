@@ -253,7 +253,7 @@ def test_a_chunk_cut_short_is_noticed(folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises((AssertionError, DataLost)):
         patch.setattr(Compressor, "compress", compress_and_cut)
-        _live_through(ReducedHistory(folder, 1, compression=True))
+        _live_through(ReducedHistory(folder, 0, compression=True))
 
 
 def test_the_same_data_is_stored_once_and_goes_with_the_last_that_holds_it(
