@@ -170,7 +170,7 @@ def measure(
 
     If it is to be `cleaned`, its cleaner is at work meanwhile.
     """
-    held = blocks + (snapshots + REPEATED + 2) * BETWEEN + min(writes, blocks)
+    held = blocks + (snapshots + REPEATED) * BETWEEN + min(writes, blocks)
     spare = held // SPARE if cleaned else held // 2
     segments = with_reserve((held + spare) // 128 + 1)
     shm = Path("/dev/shm")

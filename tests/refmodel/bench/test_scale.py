@@ -66,7 +66,7 @@ def test_nodes_are_packed_and_written_as_often_as_they_must(rows: list[table.Row
 
 def test_writes_are_measured_while_a_snapshot_is_reclaimed_and_a_device_is_rebuilt() -> None:
     row = table.measure(1 << 12, 0, writes=600)
-    assert row.reclaim_steps > 100 and row.rebuild_steps > 100
+    assert row.reclaim_steps > 16 and row.rebuild_steps > 100  # more than the leaves of a map
     assert 0 < row.repairing.p999 <= row.repairing.longest
 
 
