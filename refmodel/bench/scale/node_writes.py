@@ -6,7 +6,7 @@ its leaves change. Of uniform writes, the logical map has n changes, and the mid
 drops a chunk, and for w - 1 chunks that the cleaner moves an entry changes, where w is the write
 amplification of cleaning. The middle map gets its new entries in order, so they add few leaves; so
 do the places of chunks in new segments. A disk is filled, and aged by the workload that is measured
-until its cleaner is at work. Every figure is a count, the same on any machine.
+until that has written all spare space twice. Every figure is a count, the same on any machine.
 """
 
 import math
@@ -24,7 +24,7 @@ from refmodel.log_structured.maps.node import MapKind
 
 SIZES = (1 << 14, 1 << 18)  # blocks: 64 MiB, 1 GiB
 WRITES = 30_000  # single blocks that are measured
-AGE = 2  # times the space beside the live blocks that ageing writes
+AGE = 2  # times the spare space that ageing writes
 WORKLOADS = ("sequential", "zipf", "uniform")
 SKEW = 0.99  # of zipf; its blocks are scattered over the disk
 
@@ -56,8 +56,6 @@ def measure(blocks: int, workload: str, *, writes: int = WRITES) -> Row:
             disk.write(lba, DATA * min(FILL, blocks - lba))
         for _ in range(AGE * (segments * state.segments.units - blocks) // AGED):
             disk.write_many([(next(places), DATA) for _ in range(AGED)])
-        while not disk.cleaning.steps:
-            disk.write(next(places), DATA)
         disk.checkpoint()
         nodes, checkpoints = state.pages.written, state.checkpoint_number
         new, filled = state.chunks.destaged, state.segments.fillings
