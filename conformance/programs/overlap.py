@@ -110,9 +110,6 @@ class _Writer:
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
-        self._pool: list[int] = []  # the tags of blocks that are alike
-        if choose.randrange(ALIKE_ONE_IN) == 0:
-            self._pool = [ALIKE * (1 + number) for number in range(choose.choice(POOLS))]
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
@@ -146,6 +143,17 @@ class _Writer:
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
+        if choose.randrange(ALIKE_ONE_IN) == 0:
+            self._make_alike(choose.choice(POOLS))
+
+    def _make_alike(self, different: int) -> None:
+        """Let most writes have so many different blocks: one for all blocks, or one for each."""
+        pool = [ALIKE * (1 + number) for number in range(different)]
+        for request in self.program:
+            count = len(request.get("tags", ()))
+            if count and self._choose.randrange(4):
+                fill = self._choose.randrange(2) * [self._choose.choice(pool)] * count
+                request["tags"] = fill or [self._choose.choice(pool) for _ in range(count)]
 
     def _fill(self) -> None:
         """Write the whole disk and take a snapshot, several times: this fills many disks."""
@@ -243,17 +251,8 @@ class _Writer:
             count = min(count, self._blocks - lba)
         if kind != "write":
             return {"lba": lba, "count": count}
-        return {"lba": lba, "tags": self._tags(count)}
-
-    def _tags(self, count: int) -> list[int]:
-        """Return new tags, or mostly tags of the pool: one for all blocks, or one for each."""
-        choose, pool = self._choose, self._pool
         self._tag += count
-        if not pool or choose.randrange(4) == 0:
-            return list(range(self._tag - count + 1, self._tag + 1))
-        if choose.randrange(2):
-            return [choose.choice(pool)] * count
-        return [choose.choice(pool) for _ in range(count)]
+        return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
     def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
         if self._choose.random() < RACING:

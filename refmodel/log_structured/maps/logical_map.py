@@ -20,7 +20,6 @@ from refmodel.log_structured.maps.cow_btree import LAST, Tree
 from refmodel.log_structured.maps.node import Node
 
 MOST_RECENT = 8192  # changes of live that wait before their merge begins
-FEW_RECENT = 16  # the same, where nodes are small so that a small disk is like a large one
 
 
 class LogicalMap(Tree[int]):
@@ -31,7 +30,6 @@ class LogicalMap(Tree[int]):
         self.recent: dict[int, int | None] = {}  # newer than the tree; None: no longer mapped
         self._order: list[int] = []  # the LBAs that a merge has yet to deal with, the last first
         self._based: list[LogicalMap] = []  # the maps that have this one as base
-        self._most_recent = FEW_RECENT if options.get("fanout") else MOST_RECENT
         super().__init__(*arguments, **options)
 
     @property
@@ -52,7 +50,7 @@ class LogicalMap(Tree[int]):
     @property
     def is_merging(self) -> bool:
         """True if enough changes wait to be merged, or their merge has begun."""
-        return bool(self._order) or len(self.recent) >= self._most_recent
+        return bool(self._order) or len(self.recent) >= MOST_RECENT
 
     def get_many(self, wanted: Sequence[int]) -> list[int | None]:
         """Return the MBA of each LBA, or None. Raises DataLost."""
