@@ -21,13 +21,17 @@ def contradictions(disk: Disk) -> list[str]:
 
 
 def parity_errors(disk: InPlaceDisk) -> list[str]:
-    """Return a line per stripe whose pieces do not fit together, and make them fit."""
+    """Return a line per stripe whose pieces do not fit together, and make them fit.
+
+    Returns none if a device goes away meanwhile: it gives pieces that fit nothing.
+    """
     leg = disk.array.capacity
-    return [
+    found = [
         f"stripe {stripe}: its parity does not fit its data"
         for stripe in range(disk.geometry.stripes)
         if leg.verify(stripe, [], "scrub")[0]
     ]
+    return found if disk.array.redundant else []
 
 
 def _unmapped(disk: Disk, view: str | None) -> list[str]:

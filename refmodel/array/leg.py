@@ -131,18 +131,15 @@ class Leg(ComponentSet):
                 end += extents[stop][1]
                 stop += 1
             data = read(start, end - start, cause)
-            if stop - at == 1:
-                found.append(
-                    data if crc32c(data) == crc else self._read_extent(start, length, crc, cause)
-                )
-            else:
-                for offset, length, crc in extents[at:stop]:
-                    part = data[offset - start : offset - start + length]
-                    found.append(
-                        part
-                        if crc32c(part) == crc
-                        else self._read_extent(offset, length, crc, cause)
-                    )
+            if end == start + length and crc32c(data) == crc:
+                found.append(data)
+                at = stop
+                continue
+            for offset, length, crc in extents[at:stop]:
+                part = data[offset - start : offset - start + length]
+                if crc32c(part) != crc:
+                    part = self._read_extent(offset, length, crc, cause)
+                found.append(part)
             at = stop
         return found
 

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from itertools import repeat
+from operator import floordiv, itemgetter
 from typing import Protocol
 
 from refmodel.core.errors import BadRequest, OutOfRange
 
 BLOCK_BYTES = tuple(512 << power for power in range(8))
-LBA = itemgetter(0)  # the LBA of a write (LBA, data)
+LBA, DATA = itemgetter(0), itemgetter(1)  # of a write (LBA, data)
+COUNT = itemgetter(1)  # of a range (LBA, count of blocks)
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -45,7 +47,10 @@ def require_range(shape: Sized, lba: int, count: int) -> None:
 
 def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
     """Check several ranges, each (LBA, count of blocks). Raises as require_range does."""
-    blocks = shape.blocks
+    blocks, ranges = shape.blocks, [*ranges]
+    ends = map(sum, ranges)
+    if ranges and min(ranges)[0] >= 0 and min(map(COUNT, ranges)) >= 1 and max(ends) <= blocks:
+        return
     for lba, count in ranges:
         if lba < 0 or count < 1:
             raise BadRequest(
@@ -70,14 +75,13 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
 
     Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
     """
-    size, counts = shape.block_bytes, []
-    for _, data in writes:
-        count, rest = divmod(len(data), size)
-        if rest or not count:
-            raise BadRequest(
-                f"a write is a whole number of blocks of {size} bytes;"
-                f" this one has {len(data)} bytes"
-            )
-        counts.append(count)
+    size = shape.block_bytes
+    lengths = [*map(len, map(DATA, writes))]
+    counts = [*map(floordiv, lengths, repeat(size))]
+    if not all(counts) or sum(counts) * size < sum(lengths):
+        wrong = next(length for length in lengths if length % size or not length)
+        raise BadRequest(
+            f"a write is a whole number of blocks of {size} bytes; this one has {wrong} bytes"
+        )
     require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, repeat
+from operator import floordiv, itemgetter
 
 from refmodel.core.checksum import crc32c, extend
 
@@ -20,7 +20,7 @@ COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
 TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
-DATA = itemgetter(1)  # the data of a write (LBA, data)
+LBA, DATA = itemgetter(0), itemgetter(1)  # of a write (LBA, data)
 
 
 class RecordKind(IntEnum):
@@ -81,8 +81,9 @@ class Record:
     @property
     def extents(self) -> list[tuple[int, int]]:
         """The extents of a record of kind WRITES: LBA and number of blocks of each write."""
-        size = self._data_bytes // self.count
-        return [(lba, len(data) // size) for lba, data in self.writes]
+        lengths = [*map(len, map(DATA, self.writes))]
+        counts = map(floordiv, lengths, repeat(sum(lengths) // self.count))
+        return [*zip(map(LBA, self.writes), counts, strict=True)]
 
     @property
     def _data_bytes(self) -> int:

@@ -11,6 +11,7 @@ waits until that has happened.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
@@ -34,6 +35,7 @@ from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
+LBA, COUNT = itemgetter(0), itemgetter(1)  # of a read
 RECLAIM_STEPS = 1  # steps of background reclaim before each change
 
 
@@ -94,7 +96,7 @@ class Requests:
         chunks, segments = self._state.chunks, self._state.segments
         if not self._state.pages.has_all:
             yield READ  # others may come before nodes are read
-        counts = [count for _, count in reads]
+        counts = [*map(COUNT, reads)]
         located = chunks.locate(self._chunks_of(reads, counts, view))
         if located.extents:
             pinned = segments.pin(located.extents)
@@ -181,7 +183,7 @@ class Requests:
         lbas = (
             [at for lba, count in reads for at in range(lba, lba + count)]
             if sum(counts) > len(counts)
-            else [lba for lba, _ in reads]
+            else [*map(LBA, reads)]
         )
         return source.map.get_many(lbas)
 

@@ -172,12 +172,15 @@ class DiskState:
 
     def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
-        alone, owns_alone = self.views.live_alone, self.views.owns_alone
-        dropped = [
-            mba
-            for lba, mba in zip(lbas, mbas, strict=True)
-            if mba is not None and (alone or owns_alone(lba, mba))
-        ]
+        if self.views.live_alone:
+            dropped = [mba for mba in mbas if mba is not None]
+        else:
+            owns_alone = self.views.owns_alone
+            dropped = [
+                mba
+                for lba, mba in zip(lbas, mbas, strict=True)
+                if mba is not None and owns_alone(lba, mba)
+            ]
         self.chunks.drop(dropped)
         self._dropped += dropped
 

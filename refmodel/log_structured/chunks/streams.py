@@ -42,10 +42,11 @@ class Streams:
         """
         if not self._separate:
             return [[*mbas]]
+        life = self._short
         short = [
             mba
             for mba, before in zip(mbas, replaced, strict=True)
-            if before is not None and mba - before < self._short
+            if before is not None and mba - before < life
         ]
         long = sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []
         return [short, [], long]

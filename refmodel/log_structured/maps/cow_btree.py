@@ -76,18 +76,18 @@ class Tree(Generic[V]):
         for key in wanted:
             at += 1
             if at >= last or keys[at] != key:  # many ask for neighbours: no walk for these
-                node, missed = root, False
+                node = root
                 while node.level:
                     page = node.values[bisect_right(node.keys, key, 1) - 1]
                     if (child := nodes.get(page)) is None:
-                        node, missed = load(page, kind), True
+                        node = load(page, kind)
                     else:
                         child.used, node = True, child
                 keys, values = node.keys, node.values
                 if pairs:
                     first, second = values.columns
                 at, size = key - keys[0], len(keys)
-                last = 0 if missed else size  # the next walk says that what was loaded is used
+                last = size if node.used else 0  # the next walk says that what was loaded is used
                 if not 0 <= at < size or keys[at] != key:  # some keys are missing before it
                     at = bisect_left(keys, key)
                     if at == size or keys[at] != key:

@@ -125,16 +125,17 @@ class Views:
         `born` is when that was born, `holds` looks into a view. A neighbour whose reclaim has
         passed the key counts as removed. Raises DataLost.
         """
-        parent, fork = self.by_id.get(view.parent), view.fork
-        siblings = self.children(view.parent, but=view)
+        parent, fork, above = self.by_id.get(view.parent), view.fork, None
         if parent is not None and key < parent.cursor:
-            siblings += self.children(parent.parent, but=parent)
-            fork = max(fork, parent.taken)
+            fork, above = max(fork, parent.taken), parent
             parent = self.by_id.get(parent.parent)
         if parent is not None and born <= parent.taken:
             return True
         if born > fork:
             return False
+        siblings = self.children(view.parent, but=view)
+        if above is not None:
+            siblings += self.children(above.parent, but=above)
         return any(
             holds(sibling) if key >= sibling.cursor else self.held_below(sibling, holds)
             for sibling in siblings
