@@ -6,6 +6,7 @@ earlier answers of the target in the same part.
 """
 
 import random
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,7 +74,7 @@ class Part:
     output: str = ""
 
 
-def in_worker(plan: Plan, number: int, most: int) -> Part:
+def in_worker(plan: Plan, number: int, most: int, until: float | None) -> Part:
     """Do what `drive` does, in a process that has only the plan."""
     factory = resolve(plan.target)
     judges = {
@@ -83,19 +84,24 @@ def in_worker(plan: Plan, number: int, most: int) -> Part:
     }
     factory = replace(factory, without=plan.without)
     factory = faults.on_media(factory, plan.faults) if plan.faults else factory
-    return drive(factory, judges, plan, number, most)
+    return drive(factory, judges, plan, number, most, until)
 
 
 def drive(
-    factory: Factory, judges: Mapping[str, Oracle], plan: Plan, number: int, most: int
+    factory: Factory,
+    judges: Mapping[str, Oracle],
+    plan: Plan,
+    number: int,
+    most: int,
+    until: float | None = None,
 ) -> Part:
     """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
-    or the target hangs.
+    the target hangs, or the time (`time.time`) is `until`.
     """
     part, bench = Part(), Bench(factory)
     judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
     try:
-        _drive(bench, factory, judges, plan, number, most, part)
+        _drive(bench, factory, judges, plan, number, most, part, until)
     except Unusable as error:
         part.reason, part.output = f"the target is unusable: {error.message}", error.output
     finally:
@@ -122,6 +128,7 @@ def _drive(
     number: int,
     most: int,
     part: Part,
+    until: float | None,
 ) -> None:
     cuts, slow = bench.cuts(factory.first), SLOW in plan.oracles
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
@@ -165,6 +172,8 @@ def _drive(
             raise Unusable(verdict.reason)
         failures += verdict.verdict == "fail"
         if failures >= plan.most_failures or verdict.kind == "hang":
+            return
+        if until is not None and time.time() >= until:
             return
 
 

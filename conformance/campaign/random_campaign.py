@@ -92,23 +92,20 @@ def campaign(
         judges=tuple(name for name in oracles if name != INNER),
     )
     started = time.monotonic()
+    until = None if minutes is None else time.time() + 60 * minutes
+    in_part = None if kept else until  # only whole parts are kept on file
     first = kept.resume(plan, result, oracles) if kept else 0
     before = result.seconds
     bench = Bench(factory)
     workers = workers or InProcess(factory, oracles)
     try:
-        for number, part in () if _enough(result) else workers.parts(plan, first, count):
+        for number, part in () if _enough(result) else workers.parts(plan, first, count, in_part):
             _merge(result, part, number * plan.length, plan, bench, oracles)
             result.seconds = before + time.monotonic() - started
             if kept and len(part.judged) == plan.length:
                 kept.save(plan, result, number + 1)
             progress(result)
-            if (
-                part.reason
-                or _enough(result)
-                or minutes is not None
-                and time.monotonic() - started >= 60 * minutes
-            ):
+            if part.reason or _enough(result) or until is not None and time.time() >= until:
                 break
     except KeyboardInterrupt:
         result.interrupted = True

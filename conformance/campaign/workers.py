@@ -26,9 +26,11 @@ class NoCluster(Exception):
 class Workers(Protocol):
     """Drive and judge the parts of a plan."""
 
-    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+    def parts(
+        self, plan: Plan, first: int, count: int | None, until: float | None
+    ) -> Iterator[tuple[int, Part]]:
         """Yield parts in order, with their numbers, from part `first` on until `count` traces are
-        done; without end if None.
+        done; without end if None. From the time `until` on, a part ends with the trace under way.
         """
         ...
 
@@ -43,9 +45,11 @@ class InProcess:
     def __init__(self, factory: Factory, oracles: Mapping[str, Oracle]) -> None:
         self._factory, self._oracles = factory, oracles
 
-    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+    def parts(
+        self, plan: Plan, first: int, count: int | None, until: float | None
+    ) -> Iterator[tuple[int, Part]]:
         for number, most in _wanted(plan, first, count):
-            yield number, drive(self._factory, self._oracles, plan, number, most)
+            yield number, drive(self._factory, self._oracles, plan, number, most, until)
 
     def close(self) -> None:
         pass
@@ -57,13 +61,15 @@ class Elsewhere:
     def __init__(self, submit: Callable[..., Any], workers: int, close: Callable[[], None]) -> None:
         self._submit, self._most, self._close = submit, AHEAD * workers, close
 
-    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+    def parts(
+        self, plan: Plan, first: int, count: int | None, until: float | None
+    ) -> Iterator[tuple[int, Part]]:
         wanted = _wanted(plan, first, count)
         under_way: deque[tuple[int, Any]] = deque()
         try:
             while True:
                 while len(under_way) < self._most and (one := next(wanted, None)):
-                    under_way.append((one[0], self._submit(in_worker, plan, *one)))
+                    under_way.append((one[0], self._submit(in_worker, plan, *one, until)))
                 if not under_way:
                     return
                 number, future = under_way.popleft()

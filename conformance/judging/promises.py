@@ -14,7 +14,6 @@ request has no fault. What else these operations are answered is left open, but 
 only be about other operations.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -143,7 +142,7 @@ def _refused(
     if not suspects:
         return None
     before = (
-        ((held_before.get(index), math.inf) for index in suspects)
+        ((held_before.get(index), _most_taken(trace, index)) for index in suspects)
         if trace.overlapping
         else _before_each(trace, suspects)
     )
@@ -223,7 +222,7 @@ def _rebuilt(trace: Trace) -> Broken | None:
     )
 
 
-def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
+def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, int]]:
     """Yield how many blocks all views may have held before each of these requests, and how many
     snapshots there may have been.
     """
@@ -236,6 +235,19 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None
             max((held(state, written) for state in states), default=None),
             max((len(state.snaps) for state in states), default=0),
         )
+
+
+def _most_taken(trace: Trace, index: int) -> int:
+    """Return how many snapshots there may have been, at most, before the request was answered."""
+    end = trace.events[index]["answered"]
+    called = (event for event in trace.events if event["called"] < end)
+    return len(
+        {
+            event["name"]
+            for event in called
+            if event["op"] == "snapshot" and model.answer_of(event) in ("ok", *OPEN)
+        }
+    )
 
 
 def _arriving(trace: Trace, index: int) -> int:

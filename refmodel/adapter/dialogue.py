@@ -73,7 +73,7 @@ def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
             response = refused(refusal)
         except PowerCut:
             response = POWER_CUT | {"events": adapter.drain_events()}
-        if message.get("op") == "hello" and message.get("protocol", 1) < 2:
+        if message.get("op") == "hello" and not _asks_for_version_2(message):
             response = {key: response[key] for key in response if key not in VERSION_2}
         _send(responses, response)
         if message.get("op") == "bye":
@@ -83,12 +83,19 @@ def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
             return
 
 
+def _asks_for_version_2(hello: Message) -> bool:
+    protocol = hello.get("protocol")
+    return type(protocol) is int and protocol >= 2
+
+
 def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> None:
     """Answer numbered requests in any order: take steps while no request comes."""
-    flying: set[Any] = set()  # the ids of the requests in flight
+    flying: set[int] = set()  # the ids of the requests in flight
 
     def called(message: Message) -> None:
-        id = message.get("id")
+        id = integer(message, "id")
+        if id in flying:
+            raise BadRequest(f"the request with the id {id} is in flight")
         flying.add(id)
 
         def done(answer: Message) -> None:
@@ -99,7 +106,7 @@ def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> N
             _send(responses, {**told, "id": id})
 
         try:
-            adapter.call(message, done)
+            adapter.call(_with_bytes(message), done)
         except DiskError as refusal:
             done(refused(refusal))
 
@@ -110,7 +117,7 @@ def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> N
                 if not adapter.step():
                     flying.clear()  # nothing may go on
                 adapter.drain_events()  # they are not told of requests that overlap
-            elif not line or (message := decoded(line)).get("op") == "bye":
+            elif not line or (message := _parsed(line)).get("op") == "bye":
                 while flying and adapter.step():
                     pass
                 return
@@ -138,12 +145,20 @@ def refused(refusal: DiskError) -> Message:
 
 def decoded(line: bytes) -> Message:
     """Parse a request; its data becomes bytes. Raises BadRequest if it is not valid."""
+    return _with_bytes(_parsed(line))
+
+
+def _parsed(line: bytes) -> Message:
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRequest(f"a request must be a line with one JSON object: {error}") from None
     if not isinstance(message, dict):
         raise BadRequest("a request must be a line with one JSON object")
+    return message
+
+
+def _with_bytes(message: Message) -> Message:
     if isinstance(message.get("data"), str):
         try:
             message["data"] = base64.b64decode(message["data"], validate=True)

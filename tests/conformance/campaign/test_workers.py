@@ -160,13 +160,10 @@ def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:
         run(count=batches.MOST_TRACES, seed=10, kept=Kept(tmp_path / "kept"))
 
 
-def test_it_stops_in_time_and_when_interrupted() -> None:
-    result = run(count=None, minutes=1e-6)
-    assert (
-        len(result.judged) == batches.MOST_TRACES
-        and result.verdict == "pass"
-        and not result.interrupted
-    )
+def test_it_stops_in_time_and_when_interrupted(tmp_path: Path) -> None:
+    for kept, traces in ((None, 1), (Kept(tmp_path / "kept"), batches.MOST_TRACES)):
+        result = run(count=None, minutes=1e-6, kept=kept)
+        assert len(result.judged) == traces and result.verdict == "pass" and not result.interrupted
 
     def interrupt(result: Campaign) -> None:
         if len(result.judged) > batches.MOST_TRACES:

@@ -24,14 +24,14 @@ def event(called: int, answered: int | None, op: str, result: Any = OK, **more: 
     return {"op": op, **more, "result": result, "called": called, "answered": answered}
 
 
-def verdict(*events: Event) -> Verdict:
-    """Judge a trace in which two writes overlap first."""
+def verdict(*events: Event, **promised: int) -> Verdict:
+    """Judge a trace in which two writes overlap first; `hello` has what is promised."""
     before = [
         event(0, 1, "create", blocks=8),
         event(2, 5, "write", lba=0, tags=[1]),
         event(3, 4, "write", lba=1, tags=[2]),
     ]
-    trace = Trace(HELLO, [*before, *events])
+    trace = Trace({**HELLO, **promised}, [*before, *events])
     assert trace.overlapping
     return judge([trace], {"model": named("model")})[0]
 
@@ -131,6 +131,14 @@ def test_a_block_that_was_unmapped_needs_no_space_unless_a_snapshot_holds_it() -
     assert in_turn(full, sent("snapshot", name="a"), unmapped, refused, holds=2).verdict == "pass"
     zeroes = sent("write", lba=0, tags=[0, 0])
     assert in_turn(zeroes, refused, holds=2).verdict == "pass"
+
+
+def test_snapshots_are_counted_also_where_requests_overlap() -> None:
+    first = event(6, 9, "snapshot", name="a")
+    refused = event(7, 8, "snapshot", NO_SPACE, name="b")
+    assert verdict(first, refused).kind == "false-no-space"
+    assert verdict(first, refused, snapshots=1).verdict == "pass"
+    assert verdict(first, refused, snapshots=2).kind == "false-no-space"
 
 
 REFUSED = {"ok": False, "error": "bad-request"}
