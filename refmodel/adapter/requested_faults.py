@@ -100,10 +100,11 @@ class RequestedFaults:
 
     def _bring_back(self, disk: ArrayDisk[Any], device: int) -> None:
         """Bring the device back, if the engine has given it up: it returns, or a new one takes its
-        place if its label went wrong, so that it cannot be recognised.
+        place if its label went wrong, so that it cannot be recognised. It may be a spare by now.
         """
-        member = disk.array.roster.member(device)
-        if member is not None and member.reachable:
+        roster = disk.array.roster
+        member = roster.member(device)
+        if member.reachable if member is not None else roster.spare(device) is not None:
             return
         try:
             disk.return_(device)
