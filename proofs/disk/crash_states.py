@@ -1,6 +1,6 @@
 """Open the proved disk in crash states of its file, made by the kit's media from a log of writes.
 
-    python proofs/disk/crash_states.py [OPERATIONS] [SEED]
+    python proofs/disk/crash_states.py [OPERATIONS] [SEED] [--trees]
 
 After every block I/O of every operation the power fails. Of what no flush covered, subsets of
 blocks survive (`conformance.media.subsets`). Another process opens the disk: every view must be as
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kill_disk import BLOCKS, Content, Process, created, holds, requested
+from kill_disk import BLOCKS, NUMBERS, Content, Process, created, holds, requested
 
 from conformance.media import logwrites, subsets
 
@@ -45,8 +45,8 @@ def laid(stable: bytes, writes: list[logwrites.Write]) -> bytes:
 
 def main() -> int:
     """Return 1 if a crash state is neither what was before the operation nor what is after it."""
-    operations = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-    choose = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    operations, seed = [*NUMBERS, *[60, 1][len(NUMBERS) :]]
+    choose = random.Random(seed)
     states = 0
     with TemporaryDirectory() as folder:
         disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"

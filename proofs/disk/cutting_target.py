@@ -1,6 +1,7 @@
 """The proved disk as a target whose power can fail inside an operation.
 
 conformance run --target python:proofs.disk.cutting_target:open_target --traces 200
+conformance run --target python:proofs.disk.cutting_target:open_trees --traces 200
 conformance run --target python:proofs.disk.cutting_target:open_mirrors --traces 200
 """
 
@@ -33,6 +34,14 @@ def open_target(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_target.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
+
+
+def open_trees(options: dict[str, Any]) -> CuttingTarget:
+    """Start it with its maps as shared trees. `records` is the size of its log, in records."""
+    return CuttingTarget(f"{PROGRAM} adapter --trees --log-records {options.get('records', 4)}")
+
+
+open_trees.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
 
 
 def open_mirrors(options: dict[str, Any]) -> CuttingTarget:

@@ -1,6 +1,7 @@
 """Kill the proved disk at random moments under load: nothing acknowledged may be lost.
 
     python proofs/disk/kill_disk.py 500
+    python proofs/disk/kill_disk.py 100 --trees
 
 A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The
 next process opens the disk, and every view is compared: the request in flight happened whole or not
@@ -21,6 +22,9 @@ from typing import Any
 PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
+# Of the command line: numbers, and options of `create`.
+NUMBERS = [int(word) for word in sys.argv[1:] if word.isdigit()]
+OPTIONS = [word for word in sys.argv[1:] if word.startswith("--")]
 Message = dict[str, Any]
 # The live view and the snapshots, a number per block.
 Content = tuple[list[int], dict[str, list[int]]]
@@ -35,7 +39,7 @@ def created(disk: Path, log_records: int, snapshots: int) -> None:
         "--snapshots": snapshots,
     }
     options = [str(word) for option in sizes.items() for word in option]
-    subprocess.run([PROGRAM, "create", disk, *options], check=True)
+    subprocess.run([PROGRAM, "create", disk, *options, *OPTIONS], check=True)
 
 
 def requested(choose: random.Random, content: Content) -> tuple[Message, Content]:
@@ -118,7 +122,7 @@ def holds(process: Process, content: Content, names: set[str]) -> bool:
 
 def main() -> int:
     """Kill so many times as the command line says. Return 1 if something acknowledged is lost."""
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    kills = NUMBERS[0] if NUMBERS else 500
     choose = random.Random(1)
     acknowledged = happened = 0
     with TemporaryDirectory() as folder:

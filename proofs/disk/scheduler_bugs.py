@@ -1,7 +1,7 @@
 """Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns
 wrong data.
 
-python proofs/disk/scheduler_bugs.py [TRACES]
+python proofs/disk/scheduler_bugs.py [TRACES] [--trees]
 """
 
 import json
@@ -16,6 +16,7 @@ PROOFS = Path(__file__).parents[1]
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
 ORDER = [
     "bytes_blocks",
+    "maps",
     "device",
     "scheduler",
     "engine",
@@ -67,7 +68,7 @@ def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path
 
 def main() -> int:
     """Judge each bug by the kit. Return 1 if one does harm."""
-    traces = sys.argv[1] if len(sys.argv) > 1 else "40"
+    traces, *options = sys.argv[1:] or ["40"]
     harm = 0
     bugs = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["bug"]
     for bug in bugs:
@@ -80,7 +81,7 @@ def main() -> int:
                     "conformance",
                     "run",
                     "--target",
-                    f"exec:{program} adapter",
+                    " ".join([f"exec:{program} adapter", *options]),
                     "--traces",
                     traces,
                     "--seed",

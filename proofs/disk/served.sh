@@ -19,7 +19,7 @@ end() { # the signal
 
 case $1 in
 create) end TERM; rm -rf disk; "$program" create disk --blocks "$BLOCKS" --log-records 8 --segment-blocks 8 \
-    ${MIRRORS:+--mirrors "$MIRRORS"}; begin ;;
+    ${MIRRORS:+--mirrors "$MIRRORS"} ${TREES:+--trees}; begin ;;
 snapshot | delete | revert) "$program" "$1" disk -- "$NAME" ;;
 restart) end TERM; begin ;;
 crash) end KILL; begin ;;

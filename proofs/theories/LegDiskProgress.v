@@ -375,7 +375,8 @@ Proof.
   apply (Hsize i); [done|].
   assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧ ¬ tears superblock) as
     Hsuper.
-  { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]); (split; [by eapply at_superblock|]);
+  { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]);
+      (split; [exact (at_superblock _ _ _ _ _ _ (at_checkpoint _ _ _ _ _ _ _ Hdur))|]);
       apply (log_whole _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
   destruct (Hsuper f d Hy) as [_ Hwhole].
   destruct (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as [[? _]|(b&Hb&->)];

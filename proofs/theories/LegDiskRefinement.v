@@ -2,8 +2,8 @@
 code can do without. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskRefinement Devices Leg
-  LegCorrect LegRefine LegDiskMachine.
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskRefinement DiskMachine
+  Devices Leg LegCorrect LegRefine LegDiskMachine.
 
 Section Refinement.
 Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing}.

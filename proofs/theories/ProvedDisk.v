@@ -140,8 +140,7 @@ Definition maps_codec : codec maps :=
        (both (finite_map text (finite_map number number)) (both (finite_map number number) number))).
 
 (** The superblock says what it is, in letters, then the geometry. *)
-Definition magic : name := "proved-disk 3"%string.
-Definition superblock_codec : codec geometry :=
+Definition superblock_codec_of (magic : name) : codec geometry :=
   mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g;
     most_snapshots g]))
     (λ x, match x with
@@ -149,6 +148,8 @@ Definition superblock_codec : codec geometry :=
           | _ => None
           end)
     (both text (many number)).
+Definition magic : name := "proved-disk 3"%string.
+Definition superblock_codec : codec geometry := superblock_codec_of magic.
 
 (** ** Which places are in use *)
 
@@ -233,28 +234,34 @@ Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
   Memory (shape y) (apply r (current y)) fr (S (next_record y)) (first_record y) (serial y) (slot y)
     (places_of r).
 
-(** The data goes into its places and the record into the log; [refused] if it does not go in. *)
-Definition append {A} (y : memory) (r : log_record) (data : list block) (refused done : program block A) :
-    program block A :=
+(** The data goes into its places and the record, number [n], into the log; [refused] if it does not go in.
+What ends with "_log" does not look at maps: a disk with trees does the same ([ProvedTreeDisk.v]). *)
+Definition append_log {A} (g : geometry) (n : nat) (room : bool) (r : log_record) (data : list block)
+    (refused done : program block A) : program block A :=
   Assume (compared data)
-    match pack (put log_codec (next_record y, (r, digest data))) with
+    match pack (put log_codec (n, (r, digest data))) with
     | Some b =>
-        if has_room y then
-          write_all (zip (data_address (shape y) <$> places_of r) data)
-            (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks done))
+        if room then
+          write_all (zip (data_address g <$> places_of r) data)
+            (WriteBlock (log_address g n) b (FlushBlocks done))
         else refused
     | None => refused
     end.
+Definition append {A} (y : memory) : log_record → list block → program block A → program block A →
+    program block A := append_log (shape y) (next_record y) (has_room y).
 
 (** ** Recovery *)
 
 (** What the checkpoint and some records of the log say: the number of the next record, the maps, and the
 places of the newest one. *)
-Record found := Found { found_next : nat; found_maps : maps; found_newest : list nat }.
+Record found {M : Type} := Found { found_next : nat; found_maps : M; found_newest : list nat }.
+Global Arguments found : clear implicits. Global Arguments Found {_} _ _ _.
+Global Arguments found_next {_} _. Global Arguments found_maps {_} _. Global Arguments found_newest {_} _.
 
-(** [k] goes on with what there is before the newest record and after it, and with its digest. *)
-Fixpoint replay {A} (g : geometry) (fuel : nat) (before now : found) (d : nat * nat)
-    (k : found → found → nat * nat → program block A) : program block A :=
+(** [k] goes on with what there is before the newest record and after it, and with its digest; [step] says
+what a record makes of the maps. *)
+Fixpoint replay {M A} (step : log_record → M → M) (g : geometry) (fuel : nat) (before now : found M)
+    (d : nat * nat) (k : found M → found M → nat * nat → program block A) : program block A :=
   match fuel with
   | 0 => k before now d
   | S fuel =>
@@ -263,15 +270,15 @@ Fixpoint replay {A} (g : geometry) (fuel : nat) (before now : found) (d : nat * 
         match unpack log_codec b with
         | Some (n', (r, d')) =>
             if decide (n' = n) then
-              replay g fuel now (Found (S n) (apply r (found_maps now)) (places_of r)) d' k
+              replay step g fuel now (Found (S n) (step r (found_maps now)) (places_of r)) d' k
             else k before now d
         | None => k before now d
         end)
   end.
 
 (** The newest record counts if its data are there. Else it is dropped, durably. *)
-Definition confirm {A} (g : geometry) (before now : found) (d : nat * nat) (k : found → program block A) :
-    program block A :=
+Definition confirm {M A} (g : geometry) (before now : found M) (d : nat * nat)
+    (k : found M → program block A) : program block A :=
   read_all (data_address g <$> found_newest now) (λ bs,
     Assume (compared bs)
       (if decide (digest bs = d) then k now
@@ -300,7 +307,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
                 | None => k None
                 | Some m =>
                     let start := Found fst m [] in
-                    replay g (log_blocks g) start start (digest []) (λ before now d,
+                    replay apply g (log_blocks g) start start (digest []) (λ before now d,
                       confirm g before now d (λ z, let 'Found n m ps := z in
                         k (Some (Memory g m (collected g m ps) n fst ser s ps))))
                 end)
@@ -367,17 +374,23 @@ Definition one_too_many (y : memory) (q : request) : bool :=
   | _ => false
   end.
 
-(** A request that changes a view goes into the log; [places] are for its data. *)
-Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
-  let refused := Done (y, no_room q, []) in
-  if one_too_many y q then refused else
-  match record_of q places, take_free places (free y) with
+(** A request that changes a view goes into the log; [places] are for its data, of those that are free ([fr]).
+[done] goes on with its record and what is free then. *)
+Definition update_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (places : list nat)
+    (q : request) (refused : program block A) (done : log_record → gmap nat () → program block A) :
+    program block A :=
+  match record_of q places, take_free places fr with
   | Some r, Some fr =>
       if decide (length places = length (data_of q)) then
-        append y r (data_of q) refused (Done (logged y r fr, Ok, []))
+        append_log g n room r (data_of q) refused (done r fr)
       else refused
   | _, _ => refused
   end.
+Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
+  let refused := Done (y, no_room q, []) in
+  if one_too_many y q then refused else
+  update_log (shape y) (next_record y) (has_room y) (free y) places q refused
+    (λ r fr, Done (logged y r fr, Ok, [])).
 
 (** A request; [places] is where the scheduler proposes that its data go. More than it has data for are left
 aside. *)
@@ -402,22 +415,27 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
 Definition blocks_of (ws : list (nat * list block)) : list (nat * block) :=
   concat ((λ w, zip (seq w.1 (length w.2)) w.2) <$> ws).
 
+Definition group_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (places : list nat)
+    (ws : list (nat * list block)) (none : program block A)
+    (all : log_record → gmap nat () → program block A) : program block A :=
+  let bs := blocks_of ws in
+  let places := take (length bs) places in
+  match take_free places fr with
+  | Some fr =>
+      if decide (length places = length bs) then
+        if forallb (λ w, bool_decide (fits (disk_blocks g) w.1 (length w.2))) ws then
+          let r := LogGroup (zip bs.*1 places) in append_log g n room r bs.*2 none (all r fr)
+        else none
+      else none
+  | None => none
+  end.
+
 (** All the writes, or none of them: the memory, and whether it was all. *)
 Definition write_group (y : memory) (places : list nat) (ws : list (nat * list block)) :
     program block (memory * bool) :=
   with_room y (λ y,
-    let bs := blocks_of ws in
-    let places := take (length bs) places in
-    let none := Done (y, false) in
-    match take_free places (free y) with
-    | Some fr =>
-        if decide (length places = length bs) then
-          if forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws then
-            let r := LogGroup (zip bs.*1 places) in append y r bs.*2 none (Done (logged y r fr, true))
-          else none
-        else none
-    | None => none
-    end).
+    group_log (shape y) (next_record y) (has_room y) (free y) places ws (Done (y, false))
+      (λ r fr, Done (logged y r fr, true))).
 
 (** ** Upkeep, which the scheduler asks for *)
 
@@ -430,16 +448,21 @@ Definition collect (y : memory) : memory :=
   Memory (shape y) (current y) (collected (shape y) (current y) (newest y)) (next_record y) (first_record y)
     (serial y) (slot y) (newest y).
 
-Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
-  match take_free moves.*2 (free y) with
+Definition move_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (mid : gmap nat nat)
+    (moves : list (nat * nat)) (refused : program block A)
+    (done : log_record → gmap nat () → program block A) : program block A :=
+  match take_free moves.*2 fr with
   | Some fr =>
-      let from := (λ x, middle (current y) !! x) <$> moves.*1 in
+      let from := (λ x, mid !! x) <$> moves.*1 in
       if forallb (λ p, bool_decide (is_Some p)) from then
-        read_places (shape y) from (λ bs,
-          append y (LogMove moves) bs (Done y) (Done (logged y (LogMove moves) fr)))
-      else Done y
-  | None => Done y
+        read_places g from (λ bs,
+          append_log g n room (LogMove moves) bs refused (done (LogMove moves) fr))
+      else refused
+  | None => refused
   end.
+Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
+  move_log (shape y) (next_record y) (has_room y) (free y) (middle (current y)) moves (Done y)
+    (λ r fr, Done (logged y r fr)).
 
 Definition maintain (y : memory) (u : upkeep) : program block memory :=
   match u with

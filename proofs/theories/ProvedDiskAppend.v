@@ -4,7 +4,7 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps.
 
 Section Append.
-Context `{!blocks, !blocks_laws} {torn : tearing}.
+Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 Lemma crash_safe_read_all {A} P (Q : A → medium block → Prop) addresses f k :
@@ -60,53 +60,36 @@ Lemma durable_next g f f' s ser fst m0 rs :
   length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
   durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros a Hnew Hroom Hold [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
-  pose proof (log_address_bound g (fst + length rs) Hpos) as Hbound. fold a in Hbound.
-  split; try done.
-  - rewrite Hold; [done|left; unfold superblock; lia|unfold superblock; lia].
-  - exists len. split; [done|].
-    rewrite Hold by (pose proof (header_address_bound s); try left; lia). split; [done|].
-    rewrite <-Hbody. f_equal. apply list_fmap_ext.
-    intros i a' (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
-    apply Hold; [right; eexists; split; [|done]; lia|]. unfold body_address. lia.
-  - intros h. rewrite Hold by (pose proof (header_address_bound (negb s)); try left; lia). apply Hother.
+  intros a Hnew Hroom Hold [Hheld Hin Hlog Hstale Hfits Hpos Hwhole Hnum]. split; try done.
+  - eapply holds_same; [|done]. intros a' Ha'. apply Hold; [by right|]. by eapply checkpoint_no_log.
   - intros i r Hi. assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog| |].
-    + left. apply log_address_bound. done.
+    + left. by eexists.
     + apply log_address_distinct. lia.
   - intros i n r. destruct (decide (log_address g i = a)) as [->|Hi]; [by apply Hnew|].
-    rewrite Hold; [by apply Hstale|left; by apply log_address_bound|done].
+    rewrite Hold; [by apply Hstale|left; by eexists|done].
 Qed.
 
 Lemma durable_logged g f f' s ser fst m0 rs r :
   let a := log_address g (fst + length rs) in
-  unpack log_codec (f' a) = Some (fst + length rs, r) →
+  unpack log_codec (f' a) = Some (fst + length rs, r) → in_bounds g r.1 →
   length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
   durable g f s ser fst m0 rs → durable g f' s ser fst m0 (rs ++ [r]).
 Proof.
-  intros a Hnew Hroom Hold [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
-  pose proof (log_address_bound g (fst + length rs) Hpos) as Hbound. fold a in Hbound.
-  split; try done.
-  - rewrite Hold; [done|left; unfold superblock; lia|unfold superblock; lia].
-  - exists len. split; [done|].
-    rewrite Hold by (pose proof (header_address_bound s); try left; lia). split; [done|].
-    rewrite <-Hbody. f_equal. apply list_fmap_ext.
-    intros i a' (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
-    apply Hold; [right; eexists; split; [|done]; lia|]. unfold body_address. lia.
-  - intros h. rewrite Hold by (pose proof (header_address_bound (negb s)); try left; lia). apply Hother.
+  intros a Hnew Hbounds Hroom Hold [Hheld Hin Hlog Hstale Hfits Hpos Hwhole Hnum]. split; try done.
+  - eapply holds_same; [|done]. intros a' Ha'. apply Hold; [by right|]. by eapply checkpoint_no_log.
+  - intros i r'. rewrite lookup_app_Some. intros [?|[_ [_ ->]%list_lookup_singleton_Some]]; [by eapply
+    Hin|done].
   - intros i r'. rewrite lookup_app_Some. intros [Hi|[Hi Hr']].
     + assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog| |].
-      * left. apply log_address_bound. done.
+      * left. by eexists.
       * apply log_address_distinct. lia.
     + apply list_lookup_singleton_Some in Hr' as [? ->].
       replace (fst + i) with (fst + length rs) by lia. exact Hnew.
   - intros i n r'. rewrite app_length. simpl. destruct (decide (log_address g i = a)) as [->|Hi].
     + rewrite Hnew. intros [= <- <-]. lia.
-    + rewrite Hold; [|left; by apply log_address_bound|done]. intros ?%Hstale. lia.
+    + rewrite Hold; [|left; by eexists|done]. intros ?%Hstale. lia.
   - rewrite app_length. simpl. lia.
 Qed.
-
-Lemma data_not_log g p n : 0 < log_blocks g → data_address g p ≠ log_address g n.
-Proof. intros Hpos. pose proof (log_address_bound g n Hpos). unfold data_address. lia. Qed.
 
 Lemma blank_record n r : unpack log_codec blank_block = Some (n, r) → n = 0.
 Proof. apply blank_number. Qed.
@@ -135,13 +118,13 @@ Lemma represents_logged y f f' d d' r fr dg :
   represents y f d → has_room y = true →
   well_formed (apply r (current y)) fr → agrees (shape y) f' (apply r (current y)) d' →
   placed (logged y r fr) → proper_places (shape y) (places_of r) → (∀ p, p ∈ places_of r → fr !! p = None) →
-  digest (blocks_at (shape y) f' (places_of r)) = dg →
+  digest (blocks_at (shape y) f' (places_of r)) = dg → in_bounds (shape y) r →
   unpack log_codec (f' (log_address (shape y) (next_record y))) = Some (next_record y, (r, dg)) →
   (∀ a, needed y a → a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
-  intros [(m0&rs&Hdur&Hnext&Hcur&_) _] Hroom%bool_decide_eq_true_1 Hwf Hag Hplaced Hproper Hkept Hthere Hnew
-    Hold.
+  intros [(m0&rs&Hdur&Hnext&Hcur&_) _] Hroom%bool_decide_eq_true_1 Hwf Hag Hplaced Hproper Hkept Hthere
+    Hbounds Hnew Hold.
   split; [|by split]. exists m0, (rs ++ [(r, dg)]). split_and!.
   - simpl. rewrite Hnext in *. apply (durable_logged _ f); try done; [lia|].
     intros a Ha. apply Hold. by left.
@@ -155,6 +138,7 @@ Qed.
 Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r data fr refused k f d d' :
   let places := places_of r in
   represents y f d → take_free places (free y) = Some fr → length places = length data →
+  in_bounds (shape y) r →
   (∀ x p, middle (apply r (current y)) !! x = Some p → middle (current y) !! x = Some p ∨ p ∈ places) →
   (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) d' f → P f) →
   (∀ f', (∀ p b, (p, b) ∈ zip places data → f' (data_address (shape y) p) = b) →
@@ -164,7 +148,7 @@ Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r data fr refu
   (∀ f', represents (logged y r fr) f' d' → crash_safe P Q k (Medium f' [])) →
   crash_safe P Q (append y r data refused k) (Medium f []).
 Proof.
-  intros places Hy Hfree Hlen Hmoved HP HP' Happly Hrefused Hk. unfold append.
+  intros places Hy Hfree Hlen Hbounds Hmoved HP HP' Happly Hrefused Hk. unfold append, append_log.
   split; [by apply (safe_represents _ y f d)|]. intros Hcompared.
   destruct (pack _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
   apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].

@@ -52,7 +52,7 @@ Lemma within_append {A} n y r data (refused k : program block A) fr m :
   (∀ m, runs_within n refused m) → (∀ m, runs_within n k m) →
   runs_within (length data + 3 + n) (append y r data refused k) m.
 Proof.
-  intros Hshape Hfree Hplaces Hrefused Hk. unfold append. unfold device_blocks in Hsize.
+  intros Hshape Hfree Hplaces Hrefused Hk. unfold append, append_log. unfold device_blocks in Hsize.
   replace (length data + 3 + n) with (S (length data + 2 + n)) by lia. intros _.
   destruct (pack _); [|eapply (runs_within_more _ n); [lia|done]].
   destruct (has_room y) eqn:Hroom; [|eapply (runs_within_more _ n); [lia|done]].
@@ -92,7 +92,7 @@ Lemma within_update y places q m :
   shape y = shape y0 → free y = free y0 →
   runs_within (length (data_of q) + 3) (update y places q) m.
 Proof.
-  intros Hshape Hfree. unfold update. destruct (one_too_many y q); [done|].
+  intros Hshape Hfree. unfold update, update_log. destruct (one_too_many y q); [done|].
   destruct (record_of q places) as [r|] eqn:Hr; [|done].
   destruct (take_free places (free y)) as [fr|] eqn:Hplaces; [|done].
   destruct (decide _) as [Hlen|]; [|done].
@@ -111,7 +111,7 @@ Qed.
 
 Lemma within_group places ws m : runs_within (group_ios (shape y0) ws) (write_group y0 places ws) m.
 Proof.
-  apply within_room. clear m. intros y m Hshape Hfree. cbv beta zeta.
+  apply within_room. clear m. intros y m Hshape Hfree. unfold group_log. cbv beta zeta.
   destruct (take_free _ (free y)) as [fr|] eqn:Hplaces; [|done]. destruct (decide _) as [Hlen|]; [|done].
   destruct (forallb _ _); [|done]. rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
   rewrite <-(fmap_length snd (blocks_of ws)) at 1. eapply within_append; try done.
@@ -137,12 +137,16 @@ Proof.
 Qed.
 
 (** The read that checkpoints and log can be trusted with: what it finds is what was put there. *)
-Lemma within_replay {A} n g f s ser fst (m0 : maps) rs (k : found → found → nat * nat → program block A) :
+Lemma within_replay {A} n g f s ser fst (m0 : maps) rs
+    (k : found maps → found maps → nat * nat → program block A) :
   durable g f s ser fst m0 rs → device_blocks g ≤ size →
-  runs_within n (k (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs)) (Medium f []) →
+  runs_within n (k (found_of apply fst m0 (without_last rs)) (found_of apply fst m0 rs) (digest_of rs))
+    (Medium f []) →
   ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
   runs_within (fuel + n)
-    (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k)
+    (replay apply g fuel (found_of apply fst m0 (without_last old)) (found_of apply fst m0 old) (digest_of
+      old)
+      k)
     (Medium f []).
 Proof.
   intros Hdur Hsize Hk. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos. unfold device_blocks in Hsize.
@@ -170,7 +174,7 @@ Proof.
   intros p Hp%Hbelow. apply elem_of_seq. lia.
 Qed.
 
-Lemma within_confirm {A} n g f before now dg (k : found → program block A) :
+Lemma within_confirm {A} n g f before now dg (k : found maps → program block A) :
   proper_places g (found_newest now) → device_blocks g ≤ size → 0 < log_blocks g →
   (∀ z m, runs_within n (k z) m) →
   runs_within (3 + data_blocks g + n) (confirm g before now dg k) (Medium f []).
@@ -195,14 +199,14 @@ Proof.
   { destruct Hrec as (y&<-&[[(m0&rs&Hdur&_&_&_&[Hnewest Hproper _ _]) _]|[_ (m0&rs&r&Hdur&_&_&_&Hproper&_)]]).
     - rewrite Hnewest in Hproper. by do 5 eexists.
     - do 5 eexists. split; [exact Hdur|]. unfold newest_of. by rewrite last_snoc. }
-  pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ Hpos _ _].
+  pose proof Hdur as [Hheld _ _ _ _ Hpos _ _]. pose proof Hheld as [Hsuper (len&Hlen&Hheader&Hbody) Hother].
   pose proof Hsize as Hblocks. unfold device_blocks in Hblocks.
   unfold recovery_ios.
   replace (6 + slot_blocks g + log_blocks g + data_blocks g + n)
     with (S (S (S (slot_blocks g + (log_blocks g + (3 + data_blocks g + n)))))) by lia.
   simpl. unfold read_block at 1. simpl.
   split; [unfold superblock; lia|]. rewrite Hsuper. split; [lia|]. split; [lia|].
-  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ _ Hdur Hheader).
+  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ Hheld Hheader).
   apply runs_within_more with
     (length (body_address g s <$> seq 0 len) + (log_blocks g + (3 + data_blocks g + n))).
   { rewrite fmap_length, seq_length. lia. }
@@ -211,7 +215,7 @@ Proof.
   - rewrite Hbody. pose proof (within_replay (3 + data_blocks g + n) g f s ser fst m0 rs (λ before now dg,
       confirm g before now dg (λ z, let 'Found n m ps := z in
         k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur Hsize) as Hreplay.
-    destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1.
+    destruct (start_found apply fst m0) as [-> Heq]. rewrite Heq at 1.
     apply Hreplay with (rest := rs); [|done|simpl; lia].
     apply within_confirm; try done. by intros [? ? ?].
 Qed.

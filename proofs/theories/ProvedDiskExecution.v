@@ -4,191 +4,24 @@ From LogDisk Require Import OverlappingDisk OverlappingDiskCorrect OverlappingDi
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
   ProvedDisk
   ProvedDiskProgress ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine.
-(** What a power cut leaves of a block that tears. *)
-Class remains `{blocks} := torn_block : block.
-
+From LogDisk Require Export DiskMachineLives.
 Section Scripts.
 Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
-
-(** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that
-tear, or tears those that tear and keeps the others. *)
-Inductive loss := KeepAll | LoseAll | TearOnly.
-
-(** What happens to a machine that is idle. *)
-Inductive event_in_life :=
-  | Ask (q : request) (places : list nat)
-  | AskGroup (ws : list (nat * list block)) (places : list nat)
-  | Keep (u : upkeep)
-  | CutIn (q : request) (places : list nat) (ios : nat) (l : loss)    (* after so many block I/Os *)
-  | CutInGroup (ws : list (nat * list block)) (places : list nat) (ios : nat) (l : loss)
-  | CutUpkeep (u : upkeep) (ios : nat) (l : loss)
-  | CutRecovery (ios : nat) (l : loss).
-
-Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : medium block * program block A :=
-  match ios with
-  | 0 => (m, p)
-  | S ios => match io p m with Some (p, m) => partly ios p m | None => (m, p) end
-  end.
-
-Definition left_by (l : loss) (m : medium block) : medium block :=
-  let with_torn (f : contents block) (a : nat) :=
-    if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else f a in
-  Medium (match l with
-          | KeepAll => read_block m | LoseAll => with_torn (stable m) | TearOnly => with_torn (read_block m)
-          end) [].
-
-(** The whole program; nothing, if what it assumes is not true. *)
-Fixpoint ended {A} (p : program block A) (m : medium block) : option (A * medium block) :=
-  match p with
-  | Done x => Some (x, m)
-  | ReadBlock a k => ended (k (read_block m a)) m
-  | WriteBlock a b k => ended k (write_block m a b)
-  | FlushBlocks k => ended k (flush_blocks m)
-  | Assume φ k => if φ then ended k m else None
-  end.
-
-(** The machine after it is switched on, and what recovery answers. *)
-Definition switched_on (m : medium block) : option (memory * medium block) :=
-  match ended (recover Done) m with Some (Some y, m) => Some (y, m) | _ => None end.
-
-Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
-    option (list (event block) * (memory * medium block)) :=
-  match e with
-  | Ask q places => '(o, m) ← ended (perform y places q) m; Some ([event_of q o.1.2 o.2], (o.1.1, m))
-  | AskGroup ws places => '(y, all, m) ← ended (write_group y places ws) m;
-      Some (if all : bool then writes_shown ws Ok else [], (y, m))
-  | Keep u => x ← ended (maintain y u) m; Some ([], x)
-  | CutIn q places ios l =>
-      x ← switched_on (left_by l (partly ios (perform y places q) m).1);
-      Some ([event_of q CutShort []; Crash Ok], x)
-  | CutInGroup ws places ios l =>
-      x ← switched_on (left_by l (partly ios (write_group y places ws) m).1);
-      Some (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok], x)
-  | CutUpkeep u ios l =>
-      x ← switched_on (left_by l (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
-  | CutRecovery ios l =>
-      x ← switched_on (left_by l (partly ios (recover Done : program block (option memory))
-        (left_by LoseAll m)).1);
-      Some ([Crash CutShort; Crash CutShort; Crash Ok], x)
-  end.
-
-Fixpoint live_on (es : list event_in_life) (y : memory) (m : medium block) : option (list (event block)) :=
-  match es with
-  | [] => Some []
-  | e :: es => '(shown, (y, m)) ← live_once e y m; rest ← live_on es y m; Some (shown ++ rest)
-  end.
-
-Lemma shows_app x tr x' tr' x'' :
-  shows proved_disk x tr x' → shows proved_disk x' tr' x'' → shows proved_disk x (tr ++ tr') x''.
-Proof.
-  intros H1. revert tr' x''. induction H1 as [|x es x' tr x'' Hm _ IH]; intros tr' y Hy; [done|].
-  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
-Qed.
-
-Lemma shows_one (x : inside proved_disk) es x' : move x es x' → shows proved_disk x es x'.
-Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
-
-Lemma shows_quiet (x x' : inside proved_disk) tr x'' :
-  move x [] x' → shows proved_disk x' tr x'' → shows proved_disk x tr x''.
-Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
-
-(** A program runs to its end, or partly, without showing anything. *)
-Lemma shows_ended {A} (into : program block A → control) (p : program block A) m x m' :
-  (∀ p m p' m', io p m = Some (p', m') → move (into p, m) [] (into p', m')) →
-  ended p m = Some (x, m') → shows proved_disk (into p, m) [] (into (Done x), m').
-Proof.
-  intros Hio. revert m. induction p as [x1|a k IH|a b k IH|k IH|[] k IH]; intros m; simpl;
-    [intros [= -> ->]; constructor|..|done]; intros Hp; (eapply shows_quiet; [by apply Hio|by apply IH]).
-Qed.
-
-Lemma shows_partly {A} (into : program block A → control) ios (p : program block A) m :
-  (∀ p m p' m', io p m = Some (p', m') → move (into p, m) [] (into p', m')) →
-  shows proved_disk (into p, m) [] (into (partly ios p m).2, (partly ios p m).1).
-Proof.
-  intros Hio. revert p m. induction ios as [|ios IH]; intros p m; simpl; [constructor|].
-  destruct (io p m) as [[p' m']|] eqn:Hp; [|constructor]. eapply shows_quiet; [by apply Hio|apply IH].
-Qed.
-
-Lemma survives_left l m : may_leave m (stable (left_by l m)).
-Proof.
-  intros a. destruct l; simpl; [left; apply read_may_hold|..]; (destruct (decide _); [by right|]).
-  - by left; left.
-  - left. apply read_may_hold.
-Qed.
-
-Lemma cut c m l : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by l m).
-Proof. intros Hc. pose proof (survives_left l m). by destruct l; apply PowerCut. Qed.
-
-Lemma shows_switched_on m y m' : switched_on m = Some (y, m') →
-  shows proved_disk (Off, m) [Crash Ok] (Idle y, m').
-Proof.
-  unfold switched_on. destruct (ended _ _) as [[[y1|] m1]|] eqn:Hex; try done. intros [= -> ->].
-  eapply shows_quiet; [constructor|]. change [Crash Ok] with ([] ++ [@Crash block Ok]). eapply shows_app.
-  - eapply (shows_ended Recovery); [by constructor|exact Hex].
-  - apply shows_one. constructor.
-Qed.
-
-Lemma live_once_shows e y m tr y' m' :
-  live_once e y m = Some (tr, (y', m')) → shows proved_disk (Idle y, m) tr (Idle y', m').
-Proof.
-  destruct e as [q places|ws places|u|q places ios l|ws places ios l|u ios l|ios l]; simpl.
-  - intros ([[[y1 r] data] m1]&Hex&[= <- <- <-])%bind_Some.
-    eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]).
-      eapply shows_app.
-    + eapply (shows_ended (Busy q)); [by constructor|exact Hex].
-    + apply shows_one. constructor.
-  - intros ([[y1 all] m1]&Hex&[= <- <- <-])%bind_Some.
-    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
-    match goal with |- shows _ _ ?es _ => change es with ([] ++ es) end. eapply shows_app.
-    + eapply (shows_ended (Group ws)); [by constructor|exact Hex].
-    + apply shows_one. destruct all; constructor.
-  - intros ([y1 m1]&Hex&[= <- <- <-])%bind_Some.
-    eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)).
-      eapply shows_app.
-    + eapply (shows_ended Upkeep); [by constructor|exact Hex].
-    + apply shows_one. constructor.
-  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Call _ _ q places)|].
-    change [event_of q CutShort []; Crash Ok] with ([] ++ [event_of q CutShort []] ++ [Crash Ok]).
-      eapply shows_app.
-    + apply (shows_partly (Busy q) ios). by constructor.
-    + eapply shows_app; [by eapply shows_one, cut|by apply shows_switched_on].
-  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
-    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
-    change (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok])
-      with ([] ++ writes_shown ws UnknownOutcome ++ [Crash CutShort] ++ [Crash Ok]). eapply shows_app.
-    + apply (shows_partly (Group ws) ios). by constructor.
-    + rewrite (assoc_L (++)).
-      eapply shows_app; [by eapply shows_one, (cut (Group ws _))|by apply shows_switched_on].
-  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Maintain _ _ u)|].
-    change [Crash CutShort; Crash Ok] with ([] ++ [@Crash block CutShort] ++ [Crash Ok]). eapply shows_app.
-    + apply (shows_partly Upkeep ios). by constructor.
-    + eapply shows_app; [by eapply shows_one, (cut (Upkeep _))|by apply shows_switched_on].
-  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
-    change [Crash CutShort; Crash CutShort; Crash Ok]
-      with ([@Crash block CutShort] ++ [] ++ [Crash CutShort] ++ [Crash Ok]).
-    eapply shows_app; [by eapply shows_one, (cut (Idle y) m LoseAll)|].
-    eapply shows_quiet; [constructor|]. eapply shows_app; [apply (shows_partly Recovery ios);
-      by constructor|].
-    eapply shows_app; [by eapply shows_one, (cut (Recovery _))|by apply shows_switched_on].
-Qed.
-
-Lemma live_on_shows es y m tr : live_on es y m = Some tr → ∃ x, shows proved_disk (Idle y, m) tr x.
-Proof.
-  revert y m tr. induction es as [|e es IH]; simpl; intros y m tr; [intros [= <-]; eexists; constructor|].
-  intros ([shown [y1 m1]]&Honce%live_once_shows&Hrest)%bind_Some.
-  apply bind_Some in Hrest as (rest&(x&Hx)%IH&[= <-]). exists x. by eapply shows_app.
-Qed.
+Notation live_on := (live_on proved_programs).
+Notation live_once := (live_once proved_programs).
+Notation switched_on := (switched_on proved_programs).
 
 (** A life from a device that held nothing but zeroes. *)
-Definition life (g : geometry) (es : list event_in_life) : option (list (event block)) :=
+Definition life (g : geometry) (es : list (event_in_life (U := upkeep))) : option (list (event block)) :=
   match execute (format g) (Medium (λ _, zero_block) []) with (Some y, m) => live_on es y m | _ => None end.
 
 Lemma life_shows g es tr :
   whole_records g → life g es = Some tr →
   ∃ x x', fresh proved_disk (disk_blocks g) x ∧ shows proved_disk x tr x'.
 Proof.
-  unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros (x'&Hx)%live_on_shows.
-  exists (Idle y, m), x'. split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
+  unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros Hlife.
+  destruct (live_on_shows (fresh := formatted) _ _ _ _ Hlife) as [x' Hx]. exists (Idle y, m), x'.
+  split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
 Qed.
 
 (** Behind a queue it shows the same, if each request is sent alone. *)
@@ -231,7 +64,7 @@ Proof.
   - rewrite reverse_cons, <-(assoc_L (++)). by apply IH.
 Qed.
 
-Lemma served_move x es more x' ids d : move x (es ++ more) x' →
+Lemma served_move x es more x' ids d : move proved_programs x (es ++ more) x' →
   length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
   queue_run told (waits (x, []) (zip ids es) d) [] es (waits (x', more) [] (reverse ids ++ d)).
 Proof.
@@ -253,7 +86,7 @@ Lemma served_group y m ws places ids d y' m' : length ids = length ws →
 Proof.
   intros Hlen Hex. set (w := zip ids _).
   apply (queue_app _ [] [] (waits ((Group ws (Done (y', true)), m'), []) w d) []).
-  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ _ ws places)|].
     eapply (shows_ended (Group ws)); [by constructor|exact Hex].
   - apply (served_move _ (writes_shown ws Ok) []);
       [rewrite app_nil_r; apply GroupAnswer|by rewrite writes_length|by apply writes_answered].
@@ -267,7 +100,7 @@ Lemma served_group_cut y m ws places ids ios y' m' : length ids = length ws →
 Proof.
   intros Hlen Hon. set (p := partly ios (write_group y places ws) m) in *.
   set (w := zip ids _). apply (queue_app _ [] [] (waits ((Group ws p.2, p.1), []) w []) _ (_ ++ _)).
-  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ _ ws places)|].
     apply (shows_partly (Group ws) ios). by constructor. }
   set (done := reverse ids ++ []).
   apply (queue_app _ [] _ (waits ((Off, left_by KeepAll p.1), [Crash CutShort]) [] done) _ [_; _]).
@@ -305,7 +138,7 @@ Lemma served_cut y m q places id ios y' m' :
 Proof.
   intros Hon. set (p := partly ios (perform y places q) m) in *. set (w := [_]).
   apply (queue_app _ [] [] (waits ((Busy q p.2, p.1), []) w []) [_] [_; _]).
-  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ q places)|].
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ _ q places)|].
     apply (shows_partly (Busy q) ios). by constructor. }
   apply (queue_more _ _ [] [] (waits ((Off, left_by KeepAll p.1), [event_of q CutShort []]) w []) [_] [_; _]).
   { constructor. constructor. by apply (cut (Busy q p.2)). }
@@ -367,7 +200,8 @@ Proof.
   { apply (queue_call told _ [] [] 4 (Write _ _ _)); [done|apply not_elem_of_nil]. }
   eapply (queue_app _ [_] [_; _]); [by apply (served_cut y' m' (DoWrite e.1 e.2) p3 4 ios')|].
   apply (served_alone _ [Read Live 0 count Ok data] (Idle y3, m3)); [|by repeat constructor].
-  apply (live_once_shows (Ask (DoRead Live 0 count) [])). simpl. by rewrite Hperform.
+  apply (live_once_shows (Ask (DoRead Live 0 count) [])).
+  unfold outcome in *. simpl. by rewrite Hperform.
 Qed.
 End Scripts.
 
@@ -442,7 +276,7 @@ Definition shape_of_small : geometry := Geometry 4 2 2 6 2 2.
 Lemma small_whole g : log_blocks g ≤ 4 → whole_records g.
 Proof. intros Hg a Ha Ht. unfold tears, behind_the_log in Ht. lia. Qed.
 
-Definition everything : list (@event_in_life small) :=
+Definition everything : list (@event_in_life small upkeep) :=
   [Ask (DoWrite 0 [data 1; data 2]) [0; 1]; Ask (DoSnapshot "s") [];
    CutIn (DoWrite 0 [data 3]) [2] 6 LoseAll;     (* a checkpoint comes first; data and record are lost *)
    CutIn (DoWrite 0 [data 3]) [2] 3 TearOnly;    (* the record survives, its data do not: it is dropped *)
@@ -504,7 +338,7 @@ Definition forgetful : blocks :=
 Definition one : @block forgetful := [1].
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
 
-Definition forgotten_life : list (@event_in_life forgetful) :=
+Definition forgotten_life : list (@event_in_life forgetful upkeep) :=
   [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []].
 Definition forgotten_shows : list (event (@block forgetful)) :=
   [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]].
@@ -541,7 +375,7 @@ Definition colliding : blocks := byte_blocks 1 80 (λ _, (0, 0)) (λ _, true).
 Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list byte)).
 Definition seven : @block colliding := padded_byte 7.
 
-Definition unverified_life : list (@event_in_life colliding) :=
+Definition unverified_life : list (@event_in_life colliding upkeep) :=
   [Ask (DoWrite 0 [seven]) [0]; CutIn (DoWrite 0 [seven; seven]) [1; 2] 4 TearOnly;
    Ask (DoRead Live 0 1) []].
 Definition unverified_shows : list (event (@block colliding)) :=
@@ -597,7 +431,7 @@ Local Instance torn_dec a : Decision (tears a) := le_dec 3 a.
 Local Instance another_record : @remains small :=
   default zero_block (pack (put log_codec (2, (LogUnmap 0 4, @digest small [])))).
 
-Definition torn_life : list (@event_in_life small) :=
+Definition torn_life : list (@event_in_life small upkeep) :=
   [Ask (DoWrite 0 [data 1]) [0]; CutIn (DoWrite 1 [data 2]) [1] 3 LoseAll; Ask (DoRead Live 0 1) []].
 Definition torn_shows : list (event (@block small)) :=
   [Write 0 [data 1] Ok; Write 1 [data 2] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]].
@@ -609,7 +443,7 @@ Theorem whole_records_needed : ∃ y m x, execute (format shape_of_small) (Mediu
 Proof.
   assert (life shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
   unfold life in Hlife. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
-  apply live_on_shows in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
+  apply (live_on_shows (fresh := formatted)) in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
   intros Had%check_correct. by vm_compute in Had.
 Qed.
 End Torn.

@@ -15,8 +15,28 @@ Definition well_formed (m : maps) (fr : gmap nat ()) : Prop :=
 (** A record in the log has the digest of its data. *)
 Notation logged_record := (log_record * (nat * nat))%type.
 
+(** It changes no block past the end of the disk. *)
+Definition in_bounds (g : geometry) (r : log_record) : Prop :=
+  match r with
+  | LogWrite lba places => lba + length places ≤ disk_blocks g
+  | LogUnmap lba count => lba + count ≤ disk_blocks g
+  | LogGroup bs => ∀ b, b ∈ bs → b.1 < disk_blocks g
+  | _ => True
+  end.
+
+(** How a device holds a checkpoint: the maps, as number [ser] in slot [s], with the log going on at record
+[fst]; and at which addresses. They are none of the log and none of data. *)
+Class checkpoint_format `{blocks} := CheckpointFormat {
+  holds_checkpoint : geometry → contents block → bool → nat → nat → maps → Prop;
+  checkpoint_address : geometry → bool → nat → Prop;
+  holds_same g f f' s ser fst m : (∀ a, checkpoint_address g s a → f' a = f a) →
+    holds_checkpoint g f s ser fst m → holds_checkpoint g f' s ser fst m;
+  checkpoint_no_log g s a n : checkpoint_address g s a → 0 < log_blocks g → a ≠ log_address g n;
+  checkpoint_no_data g s a p : checkpoint_address g s a → p < data_blocks g → a ≠ data_address g p;
+}.
+
 Section Invariant.
-Context `{blocks} {torn : tearing}.
+Context `{!blocks, !checkpoint_format} {torn : tearing}.
 Implicit Types f : contents block.
 
 Definition value (g : geometry) f (m : maps) (vm : lba_map) (l : nat) : block :=
@@ -36,11 +56,8 @@ Definition whole_records (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g �
 (** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one.
 *)
 Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list logged_record) : Prop := {
-  at_superblock : unpack superblock_codec (f superblock) = Some g;
-  at_header : ∃ len, len ≤ slot_blocks g ∧ unpack header_codec (f (header_address s)) = Some (ser, (fst, len))
-    ∧
-    unpack_many maps_codec (f <$> (body_address g s <$> seq 0 len)) = Some m0;
-  at_other : ∀ h, unpack header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
+  at_checkpoint : holds_checkpoint g f s ser fst m0;
+  log_bounded : ∀ i r, rs !! i = Some r → in_bounds g r.1;
   at_log : ∀ i r, rs !! i = Some r → unpack log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
   at_stale : ∀ i n r, unpack log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
   log_fits : length rs ≤ log_blocks g;
@@ -99,7 +116,7 @@ Definition recoverable (g : geometry) (d : disk block) f : Prop :=
 (** ** Addresses *)
 
 Definition fixed_address (g : geometry) (s : bool) (a : nat) : Prop :=
-  a < 3 + log_blocks g ∨ ∃ i, i < slot_blocks g ∧ a = body_address g s i.
+  (∃ n, a = log_address g n) ∨ checkpoint_address g s a.
 
 Lemma log_address_bound g n : 0 < log_blocks g → 3 ≤ log_address g n < 3 + log_blocks g.
 Proof. intros. unfold log_address. pose proof (Nat.mod_upper_bound n (log_blocks g)). lia. Qed.
@@ -107,8 +124,13 @@ Proof. intros. unfold log_address. pose proof (Nat.mod_upper_bound n (log_blocks
 Lemma header_address_bound s : 0 < header_address s < 3.
 Proof. destruct s; simpl; lia. Qed.
 
-Lemma data_not_fixed g s p : ¬ fixed_address g s (data_address g p).
-Proof. unfold fixed_address, data_address, body_address. intros [?|(i&?&?)]; [|destruct s]; lia. Qed.
+Lemma data_not_log g p n : 0 < log_blocks g → data_address g p ≠ log_address g n.
+Proof. intros Hpos. pose proof (log_address_bound g n Hpos). unfold data_address. lia. Qed.
+
+Lemma data_not_fixed g s p : 0 < log_blocks g → p < data_blocks g → ¬ fixed_address g s (data_address g p).
+Proof.
+  intros Hpos Hp [[n Ha]|Ha]; [by eapply data_not_log|]. by apply (checkpoint_no_data _ _ _ p) in Ha.
+Qed.
 
 Lemma data_address_inj g p p' : data_address g p = data_address g p' → p = p'.
 Proof. unfold data_address. lia. Qed.
@@ -122,19 +144,20 @@ Qed.
 
 (** ** What a device holds does not depend on the rest of it *)
 
+Lemma durable_moved f f' g s ser fst m0 rs :
+  holds_checkpoint g f' s ser fst m0 → (∀ n, f' (log_address g n) = f (log_address g n)) →
+  durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
+Proof.
+  intros Hheld Hf [_ Hin Hlog Hstale Hfits Hpos Hwhole Hnum]. split; try done.
+  - intros i r. rewrite Hf. apply Hlog.
+  - intros i n r. rewrite Hf. apply Hstale.
+Qed.
+
 Lemma durable_frame g f f' s ser fst m0 rs :
   (∀ a, fixed_address g s a → f' a = f a) → durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum].
-  split; [| | | | |done..].
-  - rewrite Hf; [done|left; unfold superblock; lia].
-  - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
-    [done|].
-    rewrite <-Hbody. f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
-    apply Hf. right. eexists. split; [|done]. lia.
-  - intros h. rewrite Hf by (left; pose proof (header_address_bound (negb s)); lia). apply Hother.
-  - intros i r. rewrite Hf by (left; pose proof (log_address_bound g (fst + i)); lia). apply Hlog.
-  - intros i n r. rewrite Hf by (left; pose proof (log_address_bound g i); lia). apply Hstale.
+  intros Hf Hdur. apply (durable_moved f); [|intros n; apply Hf; left; by exists n|done].
+  eapply holds_same; [|apply Hdur]. intros a Ha. apply Hf. by right.
 Qed.
 
 (** Data that a view refers to. *)
@@ -157,9 +180,10 @@ Proof.
     intros l. rewrite Hv. symmetry. apply value_frame; [|done]. right. by exists n.
 Qed.
 
+Definition data_needed (y : memory) (a : nat) : Prop :=
+  used_address (shape y) (current y) a ∨ ∃ p, p ∈ newest y ∧ a = data_address (shape y) p.
 Definition needed (y : memory) (a : nat) : Prop :=
-  fixed_address (shape y) (slot y) a ∨ used_address (shape y) (current y) a ∨
-  ∃ p, p ∈ newest y ∧ a = data_address (shape y) p.
+  fixed_address (shape y) (slot y) a ∨ data_needed y a.
 
 Lemma blocks_at_frame g f f' places :
   (∀ p, p ∈ places → f' (data_address g p) = f (data_address g p)) →
@@ -174,22 +198,34 @@ Lemma confirmed_frame y f f' rs :
   confirmed y f rs → confirmed y f' rs.
 Proof. intros Hf [? ? ? Hthere]. split; try done. by rewrite (blocks_at_frame _ f). Qed.
 
+Lemma represents_moved y f f' d :
+  (∀ m0, holds_checkpoint (shape y) f (slot y) (serial y) (first_record y) m0 →
+    holds_checkpoint (shape y) f' (slot y) (serial y) (first_record y) m0) →
+  (∀ n, f' (log_address (shape y) n) = f (log_address (shape y) n)) → (∀ a, data_needed y a → f' a = f a) →
+  represents y f d → represents y f' d.
+Proof.
+  intros Hheld Hlog Hf [(m0&rs&Hdur&?&?&?&Hconf) [Hwf Hag]]. split; [|split; [done|]].
+  - exists m0, rs. split_and!; try done.
+    + apply (durable_moved f); [apply Hheld, Hdur|done|done].
+    + eapply confirmed_frame; [|done]. intros p Hp. apply Hf. right. by exists p.
+  - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by left.
+Qed.
+
 Lemma represents_frame y f f' d :
   (∀ a, needed y a → f' a = f a) → represents y f d → represents y f' d.
 Proof.
-  intros Hf [(m0&rs&Hdur&?&?&?&Hconf) [Hwf Hag]]. split; [|split; [done|]].
-  - exists m0, rs. split_and!; try done.
-    + eapply durable_frame; [|done]. intros a Ha. apply Hf. by left.
-    + eapply confirmed_frame; [|done]. intros p Hp. apply Hf. right. right. by exists p.
-  - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by right; left.
+  intros Hf. apply represents_moved; [|intros n; apply Hf; left; left; by exists n|intros; apply Hf; by
+    right].
+  intros m0. apply holds_same. intros a Ha. apply Hf. left. by right.
 Qed.
 
 (** A free place is not needed. *)
 Lemma free_not_needed y f d p : represents y f d → is_Some (free y !! p) →
   ¬ needed y (data_address (shape y) p).
 Proof.
-  intros [(m0&rs&_&_&_&_&Hconf) [Hwf _]] [[] Hp] [Hfix|[(x&p'&Hx&Hp'&Heq)|(p'&Hp'&Heq)]];
-    [by eapply data_not_fixed|..]; apply data_address_inj in Heq as <-.
+  intros [(m0&rs&Hdur&_&_&[_ Hbelow]&Hconf) [Hwf _]] Hp [Hfix|[(x&p'&Hx&Hp'&Heq)|(p'&Hp'&Heq)]];
+    [by eapply data_not_fixed; [apply Hdur|by apply Hbelow|]|..]; apply data_address_inj in Heq as <-;
+    destruct Hp as [[] Hp].
   - destruct (Hwf x Hx) as (_&p2&Hp2&Hfree). by simplify_eq.
   - apply (newest_kept _ _ _ Hconf) in Hp'. congruence.
 Qed.
@@ -225,3 +261,44 @@ Proof.
 Qed.
 
 End Invariant.
+
+(** ** The maps, whole *)
+
+Section Whole.
+Context `{!blocks}.
+
+Record holds_maps (g : geometry) (f : contents block) (s : bool) (ser fst : nat) (m : maps) : Prop := {
+  at_superblock : unpack superblock_codec (f superblock) = Some g;
+  at_header : ∃ len, len ≤ slot_blocks g ∧
+    unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) ∧
+    unpack_many maps_codec (f <$> (body_address g s <$> seq 0 len)) = Some m;
+  at_other : ∀ h, unpack header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
+}.
+
+Definition maps_address (g : geometry) (s : bool) (a : nat) : Prop :=
+  a < 3 ∨ ∃ i, i < slot_blocks g ∧ a = body_address g s i.
+
+Lemma holds_maps_same g f f' s ser fst m : (∀ a, maps_address g s a → f' a = f a) →
+  holds_maps g f s ser fst m → holds_maps g f' s ser fst m.
+Proof.
+  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother]. split.
+  - rewrite Hf; [done|left; unfold superblock; lia].
+  - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
+    [done|].
+    rewrite <-Hbody. f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
+    apply Hf. right. eexists. split; [|done]. lia.
+  - intros h. rewrite Hf by (left; pose proof (header_address_bound (negb s)); lia). apply Hother.
+Qed.
+
+Lemma maps_no_log g s a n : maps_address g s a → 0 < log_blocks g → a ≠ log_address g n.
+Proof.
+  intros Ha Hpos. pose proof (log_address_bound g n Hpos).
+  destruct Ha as [?|(i&?&->)]; [lia|]. unfold body_address. lia.
+Qed.
+
+Lemma maps_no_data g s a p : maps_address g s a → p < data_blocks g → a ≠ data_address g p.
+Proof. unfold data_address. intros [?|(i&?&->)] _; [lia|]. unfold body_address. destruct s; lia. Qed.
+
+Global Instance maps_format : checkpoint_format :=
+  CheckpointFormat _ holds_maps maps_address holds_maps_same maps_no_log maps_no_data.
+End Whole.

@@ -246,6 +246,14 @@ Proof.
   unfold written_singly, blocks_of. simpl. rewrite foldl_app. by apply IH, write_is_singly.
 Qed.
 
+Lemma blocks_in_range n ws l : Forall (λ w, fits n w.1 (length w.2)) ws → l ∈ (blocks_of ws).*1 → l < n.
+Proof.
+  intros Hws Hl. apply elem_of_list_fmap in Hl as ([l' b]&->&Hl).
+  apply elem_of_list_In in Hl. unfold blocks_of in Hl. apply in_concat in Hl as (xs&Hxs&Hl).
+  apply elem_of_list_In, elem_of_list_fmap in Hxs as (w&->&Hw). apply elem_of_list_In in Hl.
+  apply elem_of_zip_l, elem_of_seq in Hl. rewrite Forall_forall in Hws. destruct (Hws w Hw). simpl. lia.
+Qed.
+
 (** Blocks that are already in their places are mapped one after the other. *)
 Lemma group_applied g f bs places m fr fr' d :
   well_formed m fr → agrees g f m d → take_free places fr = Some fr' → length places = length bs →

@@ -41,7 +41,7 @@ Lemma execute_append {A} y r data (refused k : program block A) m :
   execute (append y r data refused k) m = execute k m' ∧
   (cost k m' = (0, 0, 0) → cost (append y r data refused k) m = (0, S (length data), 1)).
 Proof.
-  intros [b Hb] Hroom Hlen. unfold append. cbn [execute cost]. rewrite Hb, Hroom.
+  intros [b Hb] Hroom Hlen. unfold append, append_log. cbn [execute cost]. rewrite Hb, Hroom.
   match goal with |- context [write_all ?ws ?p] => destruct (execute_write_all ws p m) as (m'&->&->) end.
   simpl. eexists. split; [done|]. intros ->. rewrite zip_with_length, fmap_length. f_equal. f_equal. lia.
 Qed.
@@ -75,14 +75,14 @@ Proof.
   destruct (execute_with_room y (λ y, update y places q) m Hlog)
     as (y'&m'&Hex&Hroom&Hshape&Hfree'&Hsnaps&Hnext).
   assert ((execute (with_room y (λ y, update y places q)) m).1.1.2 = Ok) as Hok.
-  { rewrite Hex. unfold update.
+  { rewrite Hex. unfold update, update_log.
     assert (one_too_many y' q = false) as -> by (destruct q; try done; simpl in *; by rewrite Hsnaps, Hshape).
     rewrite Hr, Hfree', Hfree, decide_True by done. cbv beta iota zeta.
-    match goal with |- context [append _ _ _ ?refused ?k] =>
+    match goal with |- context [append_log _ _ _ _ _ ?refused ?k] =>
       destruct (execute_append y' r (data_of q) refused k m') as (m1&Hex1&_) end; [|done|..].
     - by unfold record_fits; rewrite Hnext.
     - by eapply record_length.
-    - unfold outcome in *. by rewrite Hex1. }
+    - unfold outcome, append in *. by rewrite Hex1. }
   by destruct q; simplify_eq/=.
 Qed.
 
@@ -102,13 +102,14 @@ Proof.
   intros bs Hfit Hlen Hfree Hrecord Hlog. unfold write_group. fold bs.
   match goal with |- context [with_room y ?k] =>
     destruct (execute_with_room y k m Hlog) as (y'&m'&->&Hroom&Hshape&Hfree'&_&Hnext) end.
-  cbv zeta. rewrite (take_ge places), Hfree', Hfree, decide_True by (done || lia).
+  unfold group_log. fold bs. cbv zeta. rewrite (take_ge places), Hfree', Hfree, decide_True by (done || lia).
   assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y')) w.1 (length w.2))) ws = true) as ->.
   { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
     rewrite Forall_forall in Hfit. rewrite Hshape. by apply Hfit. }
-  match goal with |- context [append y' ?r ?data ?refused ?k] =>
-    destruct (execute_append y' r data refused k m') as (m1&->&_) end; [|done|by apply group_length|done].
-  unfold record_fits. by rewrite Hnext.
+  match goal with |- context [append_log _ _ _ ?r ?data ?refused ?k] =>
+    destruct (execute_append y' r data refused k m') as (m1&Hex&_) end; [|done|by apply group_length|].
+  - unfold record_fits. by rewrite Hnext.
+  - unfold append in Hex. by rewrite Hex.
 Qed.
 
 (** Of a proposal, no more counts than there are data to place: nothing for what is no write. *)
@@ -126,12 +127,12 @@ Proof.
   intros Hfaults Hone Hr Hfree Hlen Hfits Hroom. unfold perform. rewrite Hfaults, (take_ge places) by lia.
   assert (cost (with_room y (λ y, update y places q))
     m = (0, S (length (data_of q)), 1)) as Hcost.
-  { unfold with_room. rewrite Hroom. unfold update. rewrite Hone, Hr, Hfree, decide_True by done.
+  { unfold with_room. rewrite Hroom. unfold update, update_log. rewrite Hone, Hr, Hfree, decide_True by done.
     cbv beta iota zeta.
-    match goal with |- context [append _ _ _ ?refused ?k] =>
+    match goal with |- context [append_log _ _ _ _ _ ?refused ?k] =>
       destruct (execute_append y r (data_of q) refused k m) as (m'&_&Hcost) end;
       [done|done|by eapply record_length|].
-    unfold outcome in *. by apply Hcost. }
+    unfold outcome, append in *. by apply Hcost. }
   by destruct q; simplify_eq/=.
 Qed.
 
@@ -144,15 +145,16 @@ Theorem group_cost y places ws fr m :
   (execute (write_group y places ws) m).1.2 = true ∧
   cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof.
-  intros bs Hfit Hlen Hfree Hrecord Hroom. unfold write_group, with_room. rewrite Hroom. fold bs.
+  intros bs Hfit Hlen Hfree Hrecord Hroom. unfold write_group, with_room. rewrite Hroom. unfold group_log.
+    fold bs.
   cbv zeta. rewrite (take_ge places), Hfree, decide_True by (done || lia).
   assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws = true) as ->.
   { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
     rewrite Forall_forall in Hfit. by apply Hfit. }
   destruct (execute_append y (LogGroup (zip bs.*1 places)) bs.*2 (Done (y, false))
-    (Done (logged y (LogGroup (zip bs.*1 places)) fr, true)) m) as (m'&->&Hcost);
+    (Done (logged y (LogGroup (zip bs.*1 places)) fr, true)) m) as (m'&Hex&Hcost);
     [done|done|by apply group_length|].
-  split; [done|]. by rewrite Hcost, fmap_length.
+  unfold append in *. rewrite Hroom in Hex, Hcost. rewrite Hex. split; [done|]. by rewrite Hcost, fmap_length.
 Qed.
 
 (** A read of [n] blocks costs at most [n] block reads, and nothing else. *)
@@ -298,14 +300,6 @@ Proof.
   clear -Hin Hblocks. induction blocks as [|[l p] blocks IH]; simpl in Hin; [by apply elem_of_nil in Hin|].
   destruct (Hblocks (l, p)) as [Hl Hp]; [by left|]. rewrite !elem_of_cons in Hin.
   destruct Hin as [->|[->|Hin]]; [done..|]. apply IH; [|done]. intros b Hb. apply Hblocks. by right.
-Qed.
-
-Lemma blocks_in_range n ws l : Forall (λ w, fits n w.1 (length w.2)) ws → l ∈ (blocks_of ws).*1 → l < n.
-Proof.
-  intros Hws Hl. apply elem_of_list_fmap in Hl as ([l' b]&->&Hl).
-  apply elem_of_list_In in Hl. unfold blocks_of in Hl. apply in_concat in Hl as (xs&Hxs&Hl).
-  apply elem_of_list_In, elem_of_list_fmap in Hxs as (w&->&Hw). apply elem_of_list_In in Hl.
-  apply elem_of_zip_l, elem_of_seq in Hl. rewrite Forall_forall in Hws. destruct (Hws w Hw). simpl. lia.
 Qed.
 
 (** Several writes are performed if the places that views use leave room for all of them: after a collection,

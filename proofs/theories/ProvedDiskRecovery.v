@@ -3,16 +3,124 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
   ProvedDiskAppend.
 
+Section Log.
+Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing}.
+Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
+
+(** ** The log *)
+
+(** What replay has found after the records [rs]. *)
+Definition found_of {M} (step : log_record → M → M) (fst : nat) (x : M) (rs : list logged_record) : found M :=
+  Found (fst + length rs) (foldl (λ x r, step r.1 x) x rs) (newest_of rs).
+Definition without_last (rs : list logged_record) : list logged_record := take (pred (length rs)) rs.
+
+Lemma start_found {M} (step : log_record → M → M) fst x :
+  Found fst x [] = found_of step fst x [] ∧ found_of step fst x [] = found_of step fst x (without_last []).
+Proof. unfold found_of. simpl. by rewrite Nat.add_0_r. Qed.
+
+Lemma before_snoc (rs : list logged_record) r : without_last (rs ++ [r]) = rs.
+Proof. unfold without_last. rewrite app_length, Nat.add_1_r. apply take_app. Qed.
+
+Lemma found_snoc {M} (step : log_record → M → M) fst x rs r dg : found_of step fst x (rs ++ [(r, dg)]) =
+  Found (S (found_next (found_of step fst x rs))) (step r (found_maps (found_of step fst x rs))) (places_of
+    r).
+Proof. unfold found_of, newest_of. rewrite app_length, last_snoc, foldl_app. simpl. f_equal. lia. Qed.
+
+Lemma digest_snoc rs r dg : digest_of (rs ++ [(r, dg)]) = dg.
+Proof. unfold digest_of. by rewrite last_snoc. Qed.
+
+Lemma crash_safe_replay {M A} P (Q : A → medium block → Prop) (step : log_record → M → M) x g f s ser fst m0
+    rs
+    k :
+  durable g f s ser fst m0 rs → safe P (Medium f []) →
+  crash_safe P Q (k (found_of step fst x (without_last rs)) (found_of step fst x rs) (digest_of rs))
+    (Medium f []) →
+  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
+  crash_safe P Q
+    (replay step g fuel (found_of step fst x (without_last old)) (found_of step fst x old) (digest_of old) k)
+    (Medium f []).
+Proof.
+  intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
+  - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
+    unfold read_block. simpl. destruct (unpack _ _) as [[n [r dg]]|] eqn:Hn; [|done].
+    rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
+  - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
+    destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
+    rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
+    destruct r as [r dg]. rewrite decide_True by done. specialize (IH (old ++ [(r, dg)]) fuel).
+    rewrite found_snoc, before_snoc, digest_snoc in IH. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
+    rewrite app_length. simpl. lia.
+Qed.
+
+(** The log is replayed on [x], whatever that is, and its newest record confirmed or dropped. *)
+Lemma crash_safe_log {M A} P (Q : A → medium block → Prop) (step : log_record → M → M) x y f d k :
+  represents y f d ∨ unconfirmed y f d → (∀ f, recoverable (shape y) d f → P f) →
+  (∀ f' m0 rs, holds_checkpoint (shape y) f (slot y) (serial y) (first_record y) m0 → represents y f' d →
+    (∀ i r, rs !! i = Some r → in_bounds (shape y) r.1) → current y = replayed m0 rs →
+    crash_safe P Q (k (Found (next_record y) (foldl (λ x r, step r.1 x) x rs) (newest y))) (Medium f' [])) →
+  crash_safe P Q (replay step (shape y) (log_blocks (shape y)) (Found (first_record y) x [])
+    (Found (first_record y) x []) (digest []) (λ before now dg, confirm (shape y) before now dg k))
+    (Medium f []).
+Proof.
+  intros Hrec HP Hk. assert (recoverable (shape y) d f) as Hr by by exists y.
+  pose proof (safe_recoverable _ _ _ _ Hr HP) as Hsafe. set (g := shape y) in *.
+  assert (∀ m0 rs, durable g f (slot y) (serial y) (first_record y) m0 rs →
+    crash_safe P Q (confirm g (found_of step (first_record y) x (without_last rs))
+      (found_of step (first_record y) x rs) (digest_of rs) k) (Medium f []) →
+    crash_safe P Q (replay step g (log_blocks g) (Found (first_record y) x []) (Found (first_record y) x [])
+      (digest []) (λ before now dg, confirm g before now dg k)) (Medium f [])) as Hstart.
+  { intros m0 rs Hdur Hc.
+    pose proof (crash_safe_replay P Q step x _ _ _ _ _ _ _ (λ before now dg, confirm g before now dg k)
+      Hdur Hsafe Hc rs [] (log_blocks g) eq_refl) as Hreplay.
+    destruct (start_found step (first_record y) x) as [-> Heq]. rewrite Heq at 1. apply Hreplay. simpl. lia. }
+  destruct Hrec as [Hy|Hy].
+  - pose proof Hy as [(m0&rs&Hdur&Hnext&Hcur&_&[Hnewest _ _ Hthere]) _].
+    apply (Hstart _ _ Hdur). unfold confirm. apply crash_safe_read_all; [done|]. split; [done|].
+    intros _. simpl. rewrite Hnewest in Hthere. rewrite decide_True by done.
+    unfold found_of. rewrite <-Hnext, <-Hnewest. apply (Hk f m0); try done; apply Hdur.
+  - pose proof Hy as [Hblanked (m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)].
+    apply (Hstart _ _ Hdur). unfold confirm. apply crash_safe_read_all; [done|]. split; [done|].
+    intros Hcompared. rewrite before_snoc. simpl in *. unfold newest_of, digest_of in *.
+    rewrite last_snoc in *. rewrite decide_False by by apply Hno.
+    unfold found_of, newest_of. rewrite <-Hnext, <-Hnewest. apply crash_safe_commit.
+    + apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. by apply (log_positive _ _ _ _ _ _ _ Hdur).
+    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|Hla].
+      * right. eapply unconfirmed_ext; [|done]. intros a.
+        by destruct (decide (a = log_address g (next_record y))) as [->|]; [|apply Hold].
+      * left. eapply represents_ext; [|done]. intros a. unfold blanked.
+        destruct (decide _) as [->|]; [done|by apply Hold].
+    + intros f' Hla Hold. apply (Hk f' m0); try done; [apply Hdur| |].
+      * eapply represents_ext; [|done]. intros a. unfold blanked. destruct (decide _) as [->|]; [done|by
+        apply Hold].
+      * intros i r' Hi. eapply (log_bounded _ _ _ _ _ _ _ Hdur), lookup_app_l_Some, Hi.
+Qed.
+
+(** What is free may be looked up again. *)
+Definition with_free (y : memory) (fr : gmap nat ()) : memory :=
+  Memory (shape y) (current y) fr (next_record y) (first_record y) (serial y) (slot y) (newest y).
+
+Lemma represents_free y f d fr : represents y f d → well_formed (current y) fr →
+  (∀ p, is_Some (fr !! p) → p < data_blocks (shape y)) → (∀ p, p ∈ newest y → fr !! p = None) →
+  represents (with_free y fr) f d.
+Proof.
+  intros [(m0&rs&?&?&?&[Hmid _]&[? ? ? ?]) [_ Hag]] Hwf Hbelow Hkept. split; [|done].
+  exists m0, rs. by split_and!.
+Qed.
+End Log.
+
 Section Recovery.
 Context `{!blocks, !blocks_laws} {torn : tearing}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 (** ** Checkpoints *)
 
-Lemma other_body_not_needed y i : i < slot_blocks (shape y) →
+Lemma other_body_not_needed y f d i : represents y f d → i < slot_blocks (shape y) →
   ¬ needed y (body_address (shape y) (negb (slot y)) i).
 Proof.
-  intros Hi [[Hlow|(j&?&Heq)]|[(x&p&_&_&Heq)|(p&_&Heq)]]; unfold body_address, data_address in *; [lia|..];
+  intros [(m0&rs&Hdur&_) _] Hi. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
+  intros [[[n Heq]|[Hlow|(j&?&Heq)]]|[(x&p&_&_&Heq)|(p&_&Heq)]];
+    [pose proof (log_address_bound (shape y) n Hpos)|..]; unfold body_address, data_address in *;
+      [lia|lia|..];
     destruct (slot y); simpl in *; lia.
 Qed.
 
@@ -33,7 +141,7 @@ Lemma represents_checkpointed y f f' d bs header :
   (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
   represents (checkpointed y) f' d.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole Hnum]&Hnext&Hcur&
+  intros [(m0&rs&[[Hsuper (len&Hlen&Hheader&Hbody) Hother] Hin Hlog Hstale Hfits Hpos Hwhole Hnum]&Hnext&Hcur&
     [Hmid Hbelow]&_) [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
   pose proof (header_address_bound (negb (slot y))) as Hbound.
   assert (header_address (slot y) ≠ header_address (negb (slot y))) by by destruct (slot y).
@@ -43,13 +151,14 @@ Proof.
     2:{ intros x p Hp%used_middle_some. by eapply Hmid. }
     2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
     2:{ by intros ? ?%elem_of_nil. }
-    split; simpl.
+    split; simpl; [split; simpl|..].
     + rewrite Hold; [done|unfold superblock; lia].
     + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal.
       etransitivity; [|exact Hf].
       apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some. apply Hold.
       unfold body_address. lia.
     + rewrite negb_involutive. intros h. rewrite Hold by done. rewrite Hheader. intros [= <-]. simpl. lia.
+    + done.
     + done.
     + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale.
       lia.
@@ -76,7 +185,7 @@ Proof.
   assert ((zip addresses bs).*1 = addresses) as Haddresses.
   { apply fst_zip. unfold addresses. rewrite fmap_length, seq_length. lia. }
   assert (∀ a, a ∈ addresses → ¬ needed y a) as Hfree.
-  { intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. apply other_body_not_needed. lia. }
+  { intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. eapply other_body_not_needed; [done|lia]. }
   apply crash_safe_write_flush with (S := λ a, ¬ needed y a).
   - intros f' Hf'. apply HP, recoverable_represents. eapply represents_frame; [|done]. intros a Ha.
     apply Hf'. tauto.
@@ -105,109 +214,43 @@ Qed.
 
 (** ** Recovery *)
 
-(** What replay has found after the records [rs]. *)
-Definition found_of (fst : nat) (m0 : maps) (rs : list logged_record) : found :=
-  Found (fst + length rs) (replayed m0 rs) (newest_of rs).
-Definition without_last (rs : list logged_record) : list logged_record := take (pred (length rs)) rs.
-
-Lemma start_found fst m0 :
-  Found fst m0 [] = found_of fst m0 [] ∧ found_of fst m0 [] = found_of fst m0 (without_last []).
-Proof. unfold found_of. simpl. by rewrite Nat.add_0_r. Qed.
-
-Lemma before_snoc (rs : list logged_record) r : without_last (rs ++ [r]) = rs.
-Proof. unfold without_last. rewrite app_length, Nat.add_1_r. apply take_app. Qed.
-
-Lemma found_snoc fst m0 rs r dg : found_of fst m0 (rs ++ [(r, dg)]) =
-  Found (S (found_next (found_of fst m0 rs))) (apply r (found_maps (found_of fst m0 rs))) (places_of r).
-Proof.
-  unfold found_of, newest_of, replayed. rewrite app_length, last_snoc, foldl_app. simpl. f_equal. lia.
-Qed.
-
-Lemma digest_snoc rs r dg : digest_of (rs ++ [(r, dg)]) = dg.
-Proof. unfold digest_of. by rewrite last_snoc. Qed.
-
-Lemma crash_safe_replay {A} P (Q : A → medium block → Prop) g f s ser fst m0 rs k :
-  durable g f s ser fst m0 rs → safe P (Medium f []) →
-  crash_safe P Q (k (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs)) (Medium f []) →
-  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
-  crash_safe P Q (replay g fuel (found_of fst m0 (without_last old)) (found_of fst m0 old) (digest_of old) k)
-    (Medium f []).
-Proof.
-  intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
-  - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
-    unfold read_block. simpl. destruct (unpack _ _) as [[n [r dg]]|] eqn:Hn; [|done].
-    rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
-  - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
-    destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
-    rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
-    destruct r as [r dg]. rewrite decide_True by done. specialize (IH (old ++ [(r, dg)]) fuel).
-    rewrite found_snoc, before_snoc, digest_snoc in IH. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
-    rewrite app_length. simpl. lia.
-Qed.
-
-Lemma newer_found g f s ser fst m0 rs len :
-  durable g f s ser fst m0 rs → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
+Lemma newer_found g f s ser fst m0 len :
+  holds_maps g f s ser fst m0 → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
   newer (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
 Proof.
-  intros [_ _ Hother _ _ _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
+  intros [_ _ Hother] Hheader. destruct s; simpl in *; rewrite Hheader.
   - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
     by rewrite decide_True by (by apply (Hother h)).
   - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
     specialize (Hother h eq_refl). lia.
 Qed.
 
-(** What recovery reads, and what it goes on with. *)
-Lemma crash_safe_found {A} P (Q : A → medium block → Prop) g f s ser fst m0 rs k :
-  durable g f s ser fst m0 rs → safe P (Medium f []) →
-  crash_safe P Q
-    (confirm g (found_of fst m0 (without_last rs)) (found_of fst m0 rs) (digest_of rs) (λ z,
-      let 'Found n m ps := z in k (Some (Memory g m (collected g m ps) n fst ser s ps)))) (Medium f []) →
-  crash_safe P Q (recover k) (Medium f []).
-Proof.
-  intros Hdur HP Hk. pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _ _ _].
-  simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
-  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ _ Hdur Hheader).
-  apply crash_safe_read_all; [done|]. rewrite Hbody.
-  pose proof (crash_safe_replay P Q _ _ _ _ _ _ _ (λ before now dg, confirm g before now dg (λ z,
-    let 'Found n m ps := z in k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur HP Hk rs []
-    (log_blocks g) eq_refl) as Hreplay.
-  destruct (start_found fst m0) as [-> Heq]. rewrite Heq at 1. apply Hreplay. simpl. lia.
-Qed.
-
 Lemma represents_collected y f d : represents y f d → represents (collect y) f d.
 Proof.
-  intros [(m0&rs&?&?&?&[Hmid _]&[? ? ? ?]) [? ?]]. split; [|split; [by eapply collected_well_formed|done]].
-  exists m0, rs. split_and!; try done.
-  - split; [done|]. apply collected_below.
-  - split; try done. intros p. apply collected_kept.
+  intros Hy. apply represents_free; [done|..].
+  - destruct Hy as [_ [Hwf _]]. by eapply collected_well_formed.
+  - apply collected_below.
+  - intros p. apply collected_kept.
 Qed.
+
+Lemma recoverable_holds y f d : represents y f d ∨ unconfirmed y f d →
+  ∃ m0, holds_checkpoint (shape y) f (slot y) (serial y) (first_record y) m0.
+Proof. intros [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; apply Hdur. Qed.
 
 Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) g f d k :
   recoverable g d f → (∀ f, recoverable g d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = g → crash_safe P Q (k (Some y')) (Medium f' [])) →
   crash_safe P Q (recover k) (Medium f []).
 Proof.
-  intros Hrec HP Hk. pose proof (safe_recoverable g d P f Hrec HP) as Hsafe.
-  destruct Hrec as (y&<-&[Hy|Hy]).
-  - pose proof Hy as [(m0&rs&Hdur&Hnext&Hcur&_&[Hnewest _ _ Hthere]) _].
-    apply (crash_safe_found _ _ _ _ _ _ _ _ _ _ Hdur Hsafe). unfold confirm.
-    apply crash_safe_read_all; [done|]. split; [done|]. intros _. simpl.
-    rewrite Hnewest in Hthere. rewrite decide_True by done.
-    rewrite <-Hnext, <-Hcur, <-Hnewest. apply Hk; [by apply represents_collected|done].
-  - pose proof Hy as [Hblanked (m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)].
-    apply (crash_safe_found _ _ _ _ _ _ _ _ _ _ Hdur Hsafe). unfold confirm.
-    apply crash_safe_read_all; [done|]. split; [done|]. intros Hcompared.
-    rewrite before_snoc. simpl in *. unfold newest_of, digest_of in *.
-    rewrite last_snoc in *. rewrite decide_False by by apply Hno.
-    rewrite <-Hnext, <-Hcur. rewrite <-Hnewest. apply crash_safe_commit.
-    + apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. by apply (log_positive _ _ _ _ _ _ _ Hdur).
-    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|Hla].
-      * right. eapply unconfirmed_ext; [|done]. intros a.
-        by destruct (decide (a = log_address (shape y) (next_record y))) as [->|]; [|apply Hold].
-      * left. eapply represents_ext; [|done]. intros a. unfold blanked.
-        destruct (decide _) as [->|]; [done|by apply Hold].
-    + intros f' Hla Hold. apply Hk; [|done]. apply represents_collected. eapply represents_ext; [|done].
-      intros a. unfold blanked. destruct (decide _) as [->|]; [done|by apply Hold].
+  intros Hrec HP Hk. pose proof (safe_recoverable g d P f Hrec HP) as HPf.
+  destruct Hrec as (y&<-&Hy). destruct (recoverable_holds _ _ _ Hy) as [m0 Hheld].
+  pose proof Hheld as [Hsuper (len&Hlen&Hheader&Hbody) _].
+  simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
+  unfold read_block. simpl. rewrite (newer_found _ _ _ _ _ _ _ Hheld Hheader).
+  apply crash_safe_read_all; [done|]. rewrite Hbody. apply (crash_safe_log _ _ _ _ y f d _ Hy HP).
+  intros f' m1 rs [_ (len'&_&Hheader'&Hbody') _] Hy' _ Hcur. simplify_eq.
+  change (foldl _ m0 rs) with (replayed m0 rs). rewrite <-Hcur.
+  apply Hk; [|done]. by apply represents_collected.
 Qed.
 
 End Recovery.

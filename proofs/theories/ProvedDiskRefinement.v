@@ -53,7 +53,7 @@ Proof.
   - exists no_maps, []. split; [|split_and!; [done|done|split; [done|apply collected_below]|split]]; try done.
     2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
     2:{ by intros ? ?%elem_of_nil. }
-    split; simpl.
+    split; simpl; [split; simpl|..].
     + by rewrite (Hat superblock super).
     + exists (length bs). rewrite (Hat 1 header) by done. split; [done|]. split; [done|]. rewrite <-Hmaps.
       f_equal.
@@ -64,6 +64,7 @@ Proof.
       * apply lookup_ge_None_1 in Hb. by rewrite lookup_ge_None_2 by (by rewrite seq_length).
     + intros h. rewrite (Hat 2 empty) by done. unfold unpack. rewrite Hempty. simpl.
       repeat (destruct rest as [|? rest]; simpl; [done|]). intros [= <-]. simpl. lia.
+    + done.
     + done.
     + intros i n r. rewrite Hlog. unfold unpack. rewrite Hempty. cbn [log_codec both get number app].
       match goal with |- context [match ?e with _ => _ end] => destruct e as [[]|] end; simpl; [|done].
@@ -78,106 +79,23 @@ Qed.
 
 (** ** Every step *)
 
-Definition related (x : machine) (s : state block) : Prop :=
-  let m := x.2 in
-  match x.1 with
-  | Idle y => ∃ f d, m = Medium f [] ∧ represents y f d ∧ s = settled (disk_blocks (shape y)) d
-  | Busy q p => ∃ g d, s = settled (disk_blocks g) d ∧ crash_safe (crash_outcome g s q) (answers g s q) p m
-  | Group ws p => ∃ g d, s = settled (disk_blocks g) d ∧
-      crash_safe (group_outcome g d ws) (group_ends g d ws) p m
-  | Upkeep p => ∃ g d, s = settled (disk_blocks g) d ∧ crash_safe (recoverable g d) (keeps g d) p m
-  | Off => ∃ g f d, m = Medium f [] ∧ size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f
-  | Recovery p => ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧
-      crash_safe (recoverable g d) (λ r m, ∃ y, r = Some y ∧ keeps g d y m) p m
-  end.
-
-(** Writes of a group, performed. *)
-Lemma group_run g d ws r : in_range g ws → r = Ok ∨ r = UnknownOutcome →
-  run Ack (settled (disk_blocks g) d) (writes_shown ws r) (settled (disk_blocks g) (written_all d ws)).
+Lemma proved_programs_safe : crash_safe_programs proved_programs shape represents recoverable.
 Proof.
-  intros Hws Hr. revert d. induction Hws as [|[lba data] ws Hfit _ IH]; intros d; [constructor|].
-  econstructor; [|apply IH]. split; [done|]. unfold out_of_range. simpl. rewrite decide_True by done.
-  destruct Hr as [->| ->]; [done|by right].
-Qed.
-
-(** Not performed. *)
-Lemma group_idle n d ws : run Ack (settled n d) (writes_shown ws UnknownOutcome) (settled n d).
-Proof. induction ws; [constructor|]. econstructor; [|done]. split; [done|by left]. Qed.
-
-(** Performed or not, as what survived of them says. *)
-Lemma group_unknown g d ws f : group_outcome g d ws f → ∃ d',
-  run Ack (settled (disk_blocks g) d) (writes_shown ws UnknownOutcome) (settled (disk_blocks g) d') ∧
-  recoverable g d' f.
-Proof.
-  intros [?|[? ?]]; [exists d|exists (written_all d ws)]; split; try done;
-    [apply group_idle|apply group_run; by auto].
-Qed.
-
-Lemma related_cut c m s f : related (c, m) s → c ≠ Off → may_leave m f →
-  ∃ s', run Ack s (shown_by_cut c) s' ∧ related (Off, Medium f []) s'.
-Proof.
-  assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor; [done|constructor]).
-  destruct c as [y|q p|ws p|p| |p]; unfold related; simpl; intros Hrel Hon Hf.
-  - destruct Hrel as (f0&d&->&Hy&->). eexists. split; [by apply Hone|].
-    exists (shape y), f, d. split_and!; [done|done|by left|]. apply recoverable_represents.
-    eapply represents_ext; [|done]. by apply leaves_stable.
-  - destruct Hrel as (g&d&->&Hp%crash_safe_now). destruct (Hp f Hf) as (d'&Hd'&Hrec).
-    destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
-      [by apply Hone|]. by exists g, f, d'.
-  - destruct Hrel as (g&d&->&Hp%crash_safe_now).
-    destruct (group_unknown _ _ _ _ (Hp f Hf)) as (d'&Hrun&Hrec).
-    exists (cut (settled (disk_blocks g) d') []).
-    split; [apply run_app; eexists; split; [done|by apply Hone]|].
-    exists g, f, d'. split_and!; [done|done|by left|done].
-  - destruct Hrel as (g&d&->&Hp%crash_safe_now). eexists. split; [by apply Hone|].
-    exists g, f, d. split_and!; [done|done|by left|by apply Hp].
-  - done.
-  - destruct Hrel as (g&d&Hsize&Hd&Hp%crash_safe_now). eexists. split; [by apply Hone|].
-    exists g, f, d. split_and!; [done|done|done|by apply Hp].
+  split.
+  - intros y f d Hy. by apply (safe_represents _ y f d).
+  - intros y f d places q. apply crash_safe_perform.
+  - intros y f d places ws. apply crash_safe_write_group.
+  - intros y f d u. apply crash_safe_maintain.
+  - intros g f d Hf. eapply crash_safe_recover; [done..|]. intros y f' Hy Hshape. split.
+    + apply (safe_represents _ y f' d); [done|]. by rewrite Hshape.
+    + exists y. split; [done|]. by exists f'.
 Qed.
 
 Lemma proved_disk_refines : implements proved_disk Ack.
 Proof.
-  apply (forward_simulation proved_disk Ack related).
-  - intros n x (g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
-    apply format_represents in Hex as (f'&->&Hshape&Hrep); [|done]. exists f', blank.
-    split; [done|]. split; [done|].
-    by rewrite Hshape, Hn.
-  - assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor;
-    [done|constructor]).
-    intros x s es x' Hrel Hmove. destruct Hmove as [y m q places|y m ws places|y m u
-      |q p m p' m' Hio|ws p m p' m' Hio|p m p' m' Hio|p m p' m' Hio|q y r data m|ws y m|ws y m|y m
-      |c m f Hon Hf|m|y m]; unfold related in Hrel; simpl in Hrel.
-    + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
-      by apply crash_safe_perform.
-    + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
-      by apply crash_safe_write_group.
-    + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
-      by apply crash_safe_maintain.
-    + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
-      by eapply crash_safe_io.
-    + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
-      by eapply crash_safe_io.
-    + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
-      by eapply crash_safe_io.
-    + destruct Hrel as (g&d&?&?&Hp). eexists. split; [constructor|]. exists g, d. split_and!; [done..|].
-      by eapply crash_safe_io.
-    + destruct Hrel as (g&d&->&_&f'&d'&->&<-&Hrep&Hstep). eexists. split; [by apply Hone|]. by exists f', d'.
-    + destruct Hrel as (g&d&->&_&f'&->&<-&Hall&Hrep). eexists.
-      split; [apply group_run; [by apply Hall|by left]|]. by exists f', (written_all d ws).
-    + destruct Hrel as (g&d&->&_&f'&->&<-&_&Hrep). eexists. split; [constructor|]. by exists f', d.
-    + destruct Hrel as (g&d&->&_&f'&->&<-&Hrep). eexists. split; [constructor|]. by exists f', d.
-    + by eapply related_cut.
-    + destruct Hrel as (g&f&d&->&Hsize&Hd&Hf). exists s. split; [constructor|]. exists g, d.
-      split_and!; [done..|]. eapply crash_safe_recover; [done..|].
-      intros y' f' Hy' Hshape. split.
-      * apply (safe_represents _ y' f' d); [done|]. by rewrite Hshape.
-      * exists y'. split; [done|]. by exists f'.
-    + destruct Hrel as (g&d&Hsize&Hd&_&y'&[= <-]&f&->&<-&Hy). exists (settled (disk_blocks (shape y)) d).
-      split.
-      * apply Hone. exists (exactly d), d. split_and!; [done| |by rewrite Hsize]. split;
-        [|done]. intros l. by left.
-      * by exists f, d.
+  apply (disk_machine_refines _ _ _ _ proved_programs_safe). intros n x (g&f&y&Hn&Hwhole&Hy&->).
+  destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
+  apply format_represents in Hex as (f'&->&Hshape&Hrep); [|done]. exists y, f'. by rewrite Hshape.
 Qed.
 
 End Refinement.

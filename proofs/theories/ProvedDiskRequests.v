@@ -168,6 +168,127 @@ Proof.
   - rewrite lookup_insert_ne in Hp by done. by left.
 Qed.
 
+(** It stays on the disk. *)
+Lemma record_bounded g d q places r : record_of q places = Some r → length places = length (data_of q) →
+  faults (settled (disk_blocks g) d) q = [] → in_bounds g r.
+Proof.
+  intros Hr Hlen Hnone. destruct q; simplify_eq/=; try done; unfold out_of_range in Hnone; simpl in *;
+    case_decide as Hfits; try done; unfold fits in Hfits; lia.
+Qed.
+
+Section Logging.
+Context `{!checkpoint_format}.
+
+(** A request that changes a view: whatever goes on then, [done], knows the disk after it. *)
+Lemma crash_safe_update_log {A} (P : contents block → Prop) (Q : A → medium block → Prop) y f d places q
+    refused done :
+  represents y f d → faults (settled (disk_blocks (shape y)) d) q = [] →
+  (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) (effect q d) f → P f) →
+  crash_safe P Q refused (Medium f []) →
+  (∀ r fr f', record_of q places = Some r → in_bounds (shape y) r →
+    represents (logged y r fr) f' (effect q d) → crash_safe P Q (done r fr) (Medium f' [])) →
+  crash_safe P Q (update_log (shape y) (next_record y) (has_room y) (free y) places q refused done)
+    (Medium f []).
+Proof.
+  intros Hy Hnone HP HP' Hrefused Hdone. pose proof Hy as (_&Hwf&Hag). unfold update_log.
+  destruct (record_of q places) as [r|] eqn:Hr; [|done].
+  destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
+  destruct (decide _) as [Hlen|]; [|done].
+  pose proof (record_data q places r Hr Hlen) as Hplaces.
+  pose proof (record_bounded _ _ _ _ _ Hr Hlen Hnone) as Hbounds.
+  apply (crash_safe_append _ _ y r (data_of q) fr _ _ f d (effect q d)); rewrite ?Hplaces; try done.
+  - intros x p. by apply record_places with q.
+  - intros f2 Hnew Hold. by eapply record_applied.
+  - intros f2 Hy2. by apply Hdone.
+Qed.
+
+(** So do several writes. *)
+Definition in_range g (ws : list (nat * list block)) : Prop :=
+  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws.
+
+Lemma crash_safe_group_log {A} (P : contents block → Prop) (Q : A → medium block → Prop) y f d places ws
+    none all :
+  represents y f d → (∀ f, recoverable (shape y) d f → P f) →
+  (in_range (shape y) ws → ∀ f, recoverable (shape y) (written_all d ws) f → P f) →
+  crash_safe P Q none (Medium f []) →
+  (∀ r fr f', in_bounds (shape y) r → in_range (shape y) ws →
+    represents (logged y r fr) f' (written_all d ws) → crash_safe P Q (all r fr) (Medium f' [])) →
+  crash_safe P Q (group_log (shape y) (next_record y) (has_room y) (free y) places ws none all) (Medium f []).
+Proof.
+  intros Hy HP HP' Hnone Hall. pose proof Hy as (_&Hwf&Hag). unfold group_log.
+  set (bs := blocks_of ws). set (at_ := take (length bs) places). cbv zeta.
+  destruct (take_free at_ (free y)) as [fr|] eqn:Hfree; [|done]. destruct (decide _) as [Hlen|]; [|done].
+  destruct (forallb _ ws) eqn:Hfit; [|done].
+  assert (in_range (shape y) ws) as Hrange.
+  { apply Forall_forall. intros w Hw. rewrite forallb_forall in Hfit.
+    apply (bool_decide_eq_true_1 _ (Hfit w (proj1 (elem_of_list_In _ _) Hw))). }
+  assert (places_of (LogGroup (zip bs.*1 at_)) = at_) as Hplaces.
+  { simpl. apply snd_zip. rewrite fmap_length. lia. }
+  assert (in_bounds (shape y) (LogGroup (zip bs.*1 at_))) as Hbounds.
+  { intros [l p] Hb%elem_of_zip_l. by eapply blocks_in_range. }
+  apply (crash_safe_append _ _ y _ bs.*2 fr _ _ f d (written_all d ws)); rewrite ?Hplaces; try done.
+  - by rewrite fmap_length.
+  - intros x p Hp. by apply group_places with bs.*1.
+  - by apply HP'.
+  - intros f2 Hnew Hold.
+    destruct (group_applied (shape y) f2 bs at_ (current y) (free y) fr d) as [Hwf2 Hag2]; try done.
+    { by eapply agrees_frame. }
+    split; [done|]. eapply agrees_alike; [|done]. by apply writes_are_singly.
+  - intros f2 Hy2. by apply Hall.
+Qed.
+
+(** Moves change nothing. [mid] need not know the places of all MBAs. *)
+Lemma crash_safe_move_log {A} (P : contents block → Prop) (Q : A → medium block → Prop) y f d mid moves
+    refused done :
+  represents y f d → mid ⊆ middle (current y) → (∀ f, recoverable (shape y) d f → P f) →
+  crash_safe P Q refused (Medium f []) →
+  (∀ fr f', represents (logged y (LogMove moves) fr) f' d →
+    crash_safe P Q (done (LogMove moves) fr) (Medium f' [])) →
+  crash_safe P Q (move_log (shape y) (next_record y) (has_room y) (free y) mid moves refused done)
+    (Medium f []).
+Proof.
+  intros Hy Hmid HP Hrefused Hdone. pose proof Hy as (_&Hwf&Hag). unfold move_log.
+  destruct (take_free moves.*2 (free y)) as [fr|] eqn:Hfree; [|done].
+  destruct (forallb _ _) eqn:Hall; [|done]. rewrite forallb_forall in Hall.
+  apply crash_safe_read_places; [by apply (safe_represents _ y f d)|].
+  apply (crash_safe_append _ _ y _ _ fr _ _ f d d); try done.
+  - simpl. by rewrite !fmap_length.
+  - intros x p [Hp|[_ Hp]]%lookup_relocate; [right|by left]. apply elem_of_list_fmap. by exists (x, p).
+  - intros f2 Hnew Hold. eapply move_applied; [done..| |done].
+    intros x p (i&Hi)%elem_of_list_lookup.
+    specialize (Hall (mid !! x)). destruct (mid !! x) as [p0|] eqn:Hx.
+    + exists p0. split; [by eapply lookup_weaken|]. apply Hnew, elem_of_list_lookup. exists i.
+      simpl. rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
+    + exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1;
+      [|by destruct Hno].
+      apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
+      rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
+  - intros f2 Hy2. by apply Hdone.
+Qed.
+
+(** A read finds what the view has. *)
+Lemma crash_safe_read_view {A} (P : contents block → Prop) (Q : A → medium block → Prop) y f d from lba count
+    k :
+  represents y f d → faults (settled (disk_blocks (shape y)) d) (DoRead from lba count) = [] →
+  safe P (Medium f []) →
+  (∀ v, view_of d from = Some v → crash_safe P Q (k (v <$> seq lba count)) (Medium f [])) →
+  crash_safe P Q (read_places (shape y) (place_of (current y) (map_of (current y) from) <$> seq lba count) k)
+    (Medium f []).
+Proof.
+  intros (_&_&Hlive&Hsnaps) Hfaults Hsafe Hk. apply crash_safe_read_places; [done|].
+  simpl in Hfaults. apply app_eq_nil in Hfaults as [_ Hview].
+  assert (∃ v, view_of d from = Some v ∧ reads_as (shape y) f (current y) (map_of (current y) from) v)
+    as (v&Hv&Hreads).
+  { destruct from as [|n]; simpl in *; [by exists (live d)|]. unfold missing in Hview.
+    destruct (valid_name n); [|done].
+    destruct (Hsnaps n) as [vm v Hv|]; [|by rewrite decide_False in Hview by by intros [? ?]].
+    by exists v. }
+  specialize (Hk v Hv). rewrite <-list_fmap_compose.
+  replace (_ <$> seq lba count) with (v <$> seq lba count); [done|].
+  apply list_fmap_ext. intros i l _. simpl. by rewrite Hreads.
+Qed.
+End Logging.
+
 Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) y k f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
@@ -180,7 +301,7 @@ Lemma crash_safe_update y f d places q :
   faults s q = [] → is_Some (record_of q places) →
   crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (update y places q) (Medium f []).
 Proof.
-  intros Hy s Hnone [r Hr]. pose proof Hy as (_&Hwf&Hag).
+  intros Hy s Hnone [r0 Hr].
   assert (∀ d' f, d' = d ∨ d' = effect q d → recoverable (shape y) d' f →
     crash_outcome (shape y) s q f) as HP.
   { intros d' f' Hd' Hf'. exists d'. split; [|done]. unfold outcomes. rewrite Hnone. subst s. simpl.
@@ -189,15 +310,10 @@ Proof.
     (Medium f []))
     as Hrefused.
   { split; [apply (safe_represents _ y f d); eauto|]. apply no_room_answers; [done..|]. by destruct q. }
-  unfold update. destruct (one_too_many y q); [done|]. rewrite Hr.
-    destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
-  destruct (decide _) as [Hlen|]; [|done].
-  pose proof (record_data q places r Hr Hlen) as Hplaces.
-  apply (crash_safe_append _ _ y r (data_of q) fr _ _ f d (effect q d)); rewrite ?Hplaces; eauto.
-  - intros x p. by apply record_places with q.
-  - intros f2 Hnew Hold. by eapply record_applied.
-  - intros f2 Hy2. split; [apply (safe_represents _ (logged y r fr) f2 (effect q d)); eauto|].
-    exists f2, (effect q d). split_and!; [done..|]. apply step_answered; [|by intros ??? ->]. by split.
+  unfold update. destruct (one_too_many y q); [done|].
+  eapply crash_safe_update_log; eauto. intros r fr f2 _ _ Hy2.
+  split; [apply (safe_represents _ (logged y r fr) f2 (effect q d)); eauto|].
+  exists f2, (effect q d). split_and!; [done..|]. apply step_answered; [|by intros ??? ->]. by split.
 Qed.
 
 Lemma crash_safe_perform y f d places q :
@@ -220,22 +336,13 @@ Proof.
   - eapply crash_safe_recover; [by apply recoverable_represents|done|]. intros y' f' Hy' Hshape.
     split; [apply (safe_represents _ y' f' d); [done|by rewrite Hshape]|]. exists f', d.
     split_and!; [done..|]. by apply step_answered.
-  - apply crash_safe_read_places; [done|]. split; [done|]. exists f, d. split_and!; [done..|].
-    apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. simpl in *.
-    apply app_eq_nil in Hfaults as [_ Hview]. destruct Hag as [Hlive Hsnaps]. destruct from as [|n];
-      simpl in *.
-    + exists (live d). split; [done|]. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
-      by rewrite Hlive.
-    + unfold missing in Hview. destruct (valid_name n); [|done].
-      destruct (Hsnaps n) as [vm v Hv|]; [|by rewrite decide_False in Hview by by intros [? ?]].
-      exists v. split; [done|]. simpl. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
-      by rewrite Hv.
+  - apply crash_safe_read_view with d; try done. intros v Hv. split; [done|]. exists f, d.
+    split_and!; [done..|].
+    apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. by exists v.
 Qed.
 
 (** ** Several writes in one record *)
 
-Definition in_range g (ws : list (nat * list block)) : Prop :=
-  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws.
 (** A power cut leaves the disk before all of the writes, or after all. *)
 Definition group_outcome g d ws f : Prop :=
   recoverable g d f ∨ in_range g ws ∧ recoverable g (written_all d ws) f.
@@ -257,27 +364,9 @@ Proof.
   assert (crash_safe (group_outcome (shape y1) d ws) (group_ends (shape y1) d ws) (Done (y1, false))
     (Medium f [])) as Hnone.
   { split; [apply (safe_represents _ y1 f d); [done|by left]|]. by exists f. }
-  set (bs := blocks_of ws). set (at_ := take (length bs) places). cbv zeta.
-  destruct (take_free at_ (free y1)) as [fr|] eqn:Hfree; [|done]. destruct (decide _) as [Hlen|]; [|done].
-  destruct (forallb _ ws) eqn:Hfit; [|done].
-  assert (in_range (shape y1) ws) as Hrange.
-  { apply Forall_forall. intros w Hw. rewrite forallb_forall in Hfit.
-    apply (bool_decide_eq_true_1 _ (Hfit w (proj1 (elem_of_list_In _ _) Hw))). }
-  assert (places_of (LogGroup (zip bs.*1 at_)) = at_) as Hplaces.
-  { simpl. apply snd_zip. rewrite fmap_length. lia. }
-  apply (crash_safe_append _ _ y1 _ bs.*2 fr _ _ f d (written_all d ws)); rewrite ?Hplaces; try done.
-  - by rewrite fmap_length.
-  - intros x p Hp. by apply group_places with bs.*1.
-  - by left.
-  - by right.
-  - intros f2 Hnew Hold.
-    destruct (group_applied (shape y1) f2 bs at_ (current y1) (free y1) fr d) as [Hwf2 Hag2]; try done.
-    { by eapply agrees_frame. }
-    split; [done|]. eapply agrees_alike; [|done]. by apply writes_are_singly.
-  - intros f2 Hy2. split.
-    + apply (safe_represents _ (logged y1 (LogGroup (zip bs.*1 at_)) fr) f2 (written_all d ws)); [done|].
-      by right.
-    + by exists f2.
+  apply crash_safe_group_log with d; [done|by left|by right|done|]. intros r fr f2 _ Hrange Hy2. split.
+  - apply (safe_represents _ (logged y1 r fr) f2 (written_all d ws)); [done|]. by right.
+  - by exists f2.
 Qed.
 
 (** ** Upkeep *)
@@ -292,24 +381,8 @@ Proof. intros Hy. split; [by apply (safe_represents _ y f d)|by exists f]. Qed.
 Lemma crash_safe_clean y f d moves : represents y f d →
   crash_safe (recoverable (shape y) d) (keeps (shape y) d) (clean y moves) (Medium f []).
 Proof.
-  intros Hy. pose proof Hy as (_&Hwf&Hag). unfold clean.
-  destruct (take_free moves.*2 (free y)) as [fr|] eqn:Hfree; [|by eapply keeps_done].
-  destruct (forallb _ _) eqn:Hall; [|by eapply keeps_done]. rewrite forallb_forall in Hall.
-  apply crash_safe_read_places; [by apply (safe_represents _ y f d)|].
-  apply (crash_safe_append _ _ y _ _ fr _ _ f d d); try done.
-  - simpl. by rewrite !fmap_length.
-  - intros x p [Hp|[_ Hp]]%lookup_relocate; [right|by left]. apply elem_of_list_fmap. by exists (x, p).
-  - intros f2 Hnew Hold. eapply move_applied; [done..| |done].
-    intros x p (i&Hi)%elem_of_list_lookup.
-    specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
-    + exists p0. split; [done|]. apply Hnew, elem_of_list_lookup. exists i.
-      simpl. rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
-    + exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1;
-      [|by destruct Hno].
-      apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
-      rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
-  - by eapply keeps_done.
-  - intros f2 Hy2. apply (keeps_done (logged y (LogMove moves) fr) f2 d Hy2).
+  intros Hy. apply crash_safe_move_log with d; [done..|by apply keeps_done|].
+  intros fr f2 Hy2. apply (keeps_done (logged y (LogMove moves) fr) f2 d Hy2).
 Qed.
 
 Lemma crash_safe_maintain y f d u :

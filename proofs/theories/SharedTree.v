@@ -12,6 +12,7 @@
     An epoch ends with each snapshot, revert and checkpoint.  A snapshot is named by the epoch it ended, so
     "born no later than the snapshot was taken" reads [birth <= snapshot]; epoch 0 is no snapshot. *)
 From stdpp Require Export gmap.
+From Coq Require Export PeanoNat.    (* last: extraction knows its names *)
 
 Notation id := nat (only parsing). Notation path := (list nat).
 

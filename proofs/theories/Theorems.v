@@ -14,6 +14,7 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks TreeBlocksWitnesses.
 From LogDisk Require SharedTreeCursor TreeStoreTheorem TreeStoreCost TreeStoreWitnesses.
+From LogDisk Require ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
   LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
@@ -26,8 +27,7 @@ Under [Prefix] this holds from the next flush on, or without a crash. *)
 Theorem read_after_snapshot {V} `{Value V} p n lba count (data data' : list V) before tr :
   p ≠ Prefix ∨ Forall no_crash tr ∨ (∃ tr', tr = Flush Ok :: tr') → Forall (keeps n) tr →
   admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n)
-    lba count Ok data']) →
-  data' = data.
+    lba count Ok data']) → data' = data.
 Proof. apply snapshot_reads_for_ever. Qed.
 
 (** 2. Read after write. A block reads as the last write left it; under [Ack] after any number of crashes. *)
@@ -110,8 +110,7 @@ Theorem blocks_judged_apart {V} `{EqDecision V, Value V} g p tolerates blocks (h
   admits_overlapping g p tolerates (Alone (Event (Create blocks)) :: h) ↔
   ∃ line, OverlappingDiskBlocks.fixes g blocks 0 [] h line ∧
     @admits_recorded unit OverlappingDiskColumns.no_data p tolerates
-      (Event (Create blocks) :: OverlappingDiskBlocks.shared_steps line) ∧
-    ∀ b, b < blocks → ∃ es,
+      (Event (Create blocks) :: OverlappingDiskBlocks.shared_steps line) ∧ ∀ b, b < blocks → ∃ es,
       OverlappingDiskBlocks.interleaves [] (OverlappingDiskBlocks.column blocks b line) es ∧
       admits_recorded p tolerates (Event (Create 1) :: es).
 Proof. apply OverlappingDiskBlocks.blocks_apart. Qed.
@@ -185,8 +184,7 @@ replay. *)
 Theorem checkpoint_and_suffix {V} `{Value V} K (c : state V) i :
   sound K → reached K c → newest (dev c) = Some i →
   same_disk (foldl (λ d r, effect r d) (LogStructuredDiskRecovery.checkpoint_disk c i)
-    (drop (upto i - first c) (log (dev c))))
-    (after (history c)).
+    (drop (upto i - first c) (log (dev c)))) (after (history c)).
 Proof. apply LogStructuredDiskRecovery.checkpoint_and_suffix. Qed.
 
 (** 3. Recovery, however often it is cut short, brings back exactly what the durable log says; and it can end.
@@ -203,8 +201,7 @@ Proof. apply LogStructuredDiskRecovery.recovery_ends. Qed.
 (** 3. Replay is idempotent: cut short after any number of records, it starts again from the same place. *)
 Theorem replay_idempotent {V} `{Value V} (c : state V) n i rs keep garbage :
   let c1 := foldl (λ c r, replay r c) (load n i c) rs in
-  let c2 := crash keep false garbage c1 in
-  logged c1 ≤ keep →
+  let c2 := crash keep false garbage c1 in logged c1 ≤ keep →
   newest (dev c2) = newest (dev c) ∧ mem (load n i c2) = mem (load n i c) ∧ history c2 = history c.
 Proof. apply LogStructuredDiskRecovery.load_again. Qed.
 
@@ -273,8 +270,7 @@ Proof. intros I%reachable_inv. exact (@inv_held _ I). Qed.
 (** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else
 holds it, and in the end of some schedule what is left is what the other views reach. *)
 Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' →
-  claims s !! Dying t = Some c →
-  holds (nodes s) c n →
+  claims s !! Dying t = Some c → holds (nodes s) c n →
   (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
   ∀ m, freed s s' m → m = n.
 Proof. intros I%reachable_inv. by apply reclaim_frees. Qed.
@@ -339,8 +335,7 @@ Theorem update_shares_rest s s' k x c c' q : reachable s → length k = height s
 Proof. intros I%reachable_inv. by apply SharedTreeWrite.update_shares_rest. Qed.
 
 (** 6. A lookup in the tree is a lookup in the map that it stands for: live, and each snapshot. *)
-Theorem lookup_exact levels history s : run (create levels) history = Some s →
-  let d := disk_run history in
+Theorem lookup_exact levels history s : run (create levels) history = Some s → let d := disk_run history in
   (∀ k, length k = height s → read s (epoch s) k = live d !! k) ∧
   ∀ v m k, snaps d !! v = Some m → length k = height s → read s v k = m !! k.
 Proof. intros (_&?&_&?)%stands_run. done. Qed.
@@ -382,8 +377,7 @@ Theorem tree_disk_read_after_snapshot {V} `{Value V} K bits levels blocks c n lb
   Forall (VirtualDiskProperties.keeps n) tr →
   shows (tree_disk K bits levels) (initial levels blocks)
     (before ++ VirtualDisk.Read Live lba count Ok data ::
-    Snapshot n Ok :: tr ++ [VirtualDisk.Read (Named n) lba count Ok data']) c →
-  data' = data.
+    Snapshot n Ok :: tr ++ [VirtualDisk.Read (Named n) lba count Ok data']) c → data' = data.
 Proof. apply TreeDiskTheorem.read_after_snapshot. Qed.
 
 (** 19. Space: the disk keeps the data that a view maps; and once no walk is left, no others. *)
@@ -482,8 +476,7 @@ Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
 (** 9. A stale component is never read: what components hold that are not active makes no difference. *)
 Theorem stale_never_read {V} (c : code V) l l' s :
   Forall2 (λ x y, state x = state y ∧ (state x = Active →
-    strip c x s = strip c y s)) (components l) (components l') →
-  read c l s = read c l' s.
+    strip c x s = strip c y s)) (components l) (components l') → read c l s = read c l' s.
 Proof. apply RedundancyHistory.stale_never_read. Qed.
 
 (** 9. Repair ends, and when it can go no further every component is active: any m more failures are
@@ -535,8 +528,7 @@ Proof. apply CompositionLegs.legs_suffice. Qed.
 leg, its segments on a capacity leg with any good code; on RAID-6, say. A step that would need lost data does
 not take place; by 9, within tolerance there is none. *)
 Theorem disk_over_legs_refines_contract {V} `{Value V} K m room (cc : code V)
-  stripes_p stripes_c repair_delay spare_count :
-  sound K → good cc →
+  stripes_p stripes_c repair_delay spare_count : sound K → good cc →
   implements (over_legs (mirror Blank m) cc stripes_p stripes_c repair_delay spare_count
     (log_structured_client K cc room)) (promises K).
 Proof. apply disk_over_legs. Qed.
@@ -715,8 +707,7 @@ Theorem update_cost `{blocks} y places q r fr m :
 Proof. apply ProvedDiskProgress.update_cost. Qed.
 
 (** Several writes at once, of n blocks together, cost n + 1 writes and 1 flush for all of them. *)
-Theorem group_cost `{blocks} y places ws fr m :
-  let bs := blocks_of ws in
+Theorem group_cost `{blocks} y places ws fr m : let bs := blocks_of ws in
   Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
   take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) bs.*2 →
     has_room y = true →
@@ -883,8 +874,7 @@ Theorem tree_checkpoint_ends `{blocks, !blocks_laws} {torn : tearing} {A} (c : c
   stored c l bits levels f s0 on x0 n sl →
   Forall (TreeIndexBounds.of_record bits) history → SharedTree.run s0 history = Some s →
   let y := Memory _ s on x n sl in let y' := checkpointed y places in
-  let r := execute (checkpoint c l y places Done) (Medium f []) in
-  r = (y, Medium f []) ∨
+  let r := execute (checkpoint c l y places Done) (Medium f []) in r = (y, Medium f []) ∨
   r.1 = y' ∧ ∃ f', r.2 = Medium f' [] ∧
     stored c l bits levels f' (TreeIndex.act SharedTree.Checkpoint s) (TreeStore.pages y') x (S n) (negb sl) ∧
     ∀ a, ¬ touched l places (negb sl) a → a ≠ header_at l (negb sl) → f' a = f a.
@@ -895,8 +885,7 @@ header; and waits for two flushes. The proposal is taken if it has as many pages
 that the newest checkpoint uses, if the roots go into a slot, and numbers into words. *)
 Theorem tree_checkpoint_cost `{blocks, !blocks_laws} {A} (c : codec A) l bits levels (y : memory A) places m :
   TreeIndexBounds.kept_trees bits levels (TreeStore.trees y) → 1 + 4 * 2 ^ bits ≤ words → 2 ^ bits < limit →
-  TreeStoreCost.proper_places y places →
-  let y' := checkpointed y places in
+  TreeStoreCost.proper_places y places → let y' := checkpointed y places in
   TreeBlocks.small_numbers (TreeStore.trees y) (TreeStore.pages y') → serial y' < limit →
   slot_blocks l < limit →
   let ws := put (body_codec c) (TreeBlocks.roots_of (TreeStore.trees y') (TreeStore.pages y'), beside y) in
@@ -931,44 +920,105 @@ Theorem tree_store_execution :
 Proof. apply TreeStoreWitnesses.tree_store_execution. Qed.
 End OnDevice.
 
+(** ** The disk that runs, with trees as its maps *)
+Module RunningTrees.
+Import Medium Codec ProvedTreeMaps ProvedTreeDiskTheorem.
+
+(** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
+programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
+and the middle map to a slot, recovery reads the nodes back and replays the log. It keeps the contract under
+[Ack]: power cuts between any two block I/Os, also in a checkpoint and in recovery; what is no superblock,
+header or record may tear; whatever the scheduler proposes, steps of walks among it. The hypotheses are those
+of 13. *)
+Theorem proved_tree_disk_refines_contract `{blocks} {torn : tearing} bits :
+  blocks_laws → implements (proved_tree_disk bits) Ack.
+Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_refines_contract. Qed.
+
+(** 19. Read after snapshot through all of it. *)
+Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing} bits n x x' name lba count
+    (data data' : list block) before tr :
+  blocks_laws → fresh (proved_tree_disk bits) n x → Forall (VirtualDiskProperties.keeps name) tr →
+  shows (proved_tree_disk bits) x
+    (before ++ Read Live lba count Ok data :: Snapshot name Ok ::
+     tr ++ [Read (Named name) lba count Ok data']) x' → data' = data.
+Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_read_after_snapshot. Qed.
+
+(** 19. Space: what a view maps has a place; once no walk is left, nothing else has. *)
+Theorem proved_tree_disk_keeps_exactly `{blocks} {torn : tearing} bits y x :
+  blocks_laws → idle_memory bits y →
+  (view_maps bits y x → is_Some (places (ProvedTreeDisk.current y) !! x)) ∧
+  (ProvedTreeDisk.walks y = [] → is_Some (places (ProvedTreeDisk.current y) !! x) → view_maps bits y x).
+Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_keeps_exactly. Qed.
+
+(** 19. Walks end: the step that the named scheduler proposes for a walk that is left can be taken, and each
+step, of whichever walk, leaves less to do. *)
+Theorem proved_tree_disk_walks_end `{blocks} {torn : tearing} bits y w :
+  blocks_laws → idle_memory bits y → w ∈ ProvedTreeDisk.walks y →
+  is_Some (walk w (ProvedTreeDisk.next_step y w) (ProvedTreeDisk.current y)) ∧
+  ∀ n t, walk w n (ProvedTreeDisk.current y) = Some t →
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views t))) <
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views (ProvedTreeDisk.current y)))).
+Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_walks_end. Qed.
+
+(** 19. A write of [n] blocks costs [n + 1] block writes and one flush, as with maps that are whole: no node
+is
+written. *)
+Theorem proved_tree_disk_update_cost `{blocks} bits y ps q m :
+  ProvedTreeDiskCost.goes_into_log y ps q →
+  ProvedDiskProgress.cost (ProvedTreeDisk.perform bits y ps q) m = (0, S (length (ProvedDisk.data_of q)), 1).
+Proof. apply ProvedTreeDiskCost.tree_update_cost. Qed.
+
+(** 19. A checkpoint writes each node that is new since the last one, the [n] words of the roots with what
+stands
+beside them, and a header, in two flushes; if they go into a slot, and numbers into words. *)
+Theorem proved_tree_disk_checkpoint_cost `{blocks, !blocks_laws} bits y m :
+  ProvedTreeDiskCost.goes_into_slot bits y → ∃ k, k ≤ S (length (ProvedTreeDiskCost.root_words y) / words) ∧
+  ProvedDiskProgress.cost (ProvedTreeDisk.checkpoint y Done) m =
+    (0, length (ProvedTreeDiskCost.new_nodes y) + k + 1, 2).
+Proof. apply ProvedTreeDiskCost.tree_disk_checkpoint_cost. Qed.
+
+(** 12. An execution: cuts in a write, in a checkpoint after some of its nodes and between its flushes, in
+recovery, in a walk, and in writes at once; a deletion, its walks, and its data's place used again. *)
+Import ProvedDiskExecution(small, behind_the_log).
+Theorem proved_tree_disk_execution : ∃ x x',
+  fresh (@proved_tree_disk small behind_the_log 1) 4 x ∧
+  shows (@proved_tree_disk small behind_the_log 1) x ProvedTreeDiskExecution.everything_shows x'.
+Proof. apply ProvedTreeDiskExecution.tree_life_exists. Qed.
+End RunningTrees.
+
 (** ** What they assume *)
 
-Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice.
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
-   @overlapping_order_exact, @blocks_judged_apart, @queue_implements,
-   @snapshot_promise_used, @snapshot_promise_needs_no_delete,
-   @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
-   @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,
-   @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back, @recovery_ends, @replay_idempotent,
-   @silent_step_invisible, @destage_invisible, @clean_invisible, @cleaned_is_dead, @free_holds_nothing,
-   @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed, @nothing_dangles, @nothing_leaks,
-   @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once, @neighbour_test_exact,
-     @chain_test_exact,
-   @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
-   @cost_ignores_snapshots, @snapshot_constant, @tree_disk_refines_contract, @tree_disk_read_after_snapshot,
-   @tree_disk_keeps_exactly, @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed,
-     @bytes_are_a_field, @two_generates,
-     @raid5_any_one,
-   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures,
-     @stale_never_read,
-   @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
-   @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
-   @proved_disk_refines_contract, @served_disk_refines_contract, @leg_disk_refines_contract,
-   @mirrored_disk_refines_contract, @raid_disk_refines_contract,
-   @leg_requests_answered, @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends,
-   @progress_needs_turns, @progress_needs_good_turns,
-   @bytes_round_trip, @codecs_round_trip,
+   @overlapping_order_exact, @blocks_judged_apart, @queue_implements, @snapshot_promise_used,
+   @snapshot_promise_needs_no_delete, @snapshot_promise_needs_profile, @frame_promise_needs_profile,
+   @write_promise_needs_profile, @disk_read_after_snapshot, @disk_read_after_snapshot_kept,
+   @disk_flushed_snapshot_stays, @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back,
+   @recovery_ends, @replay_idempotent, @silent_step_invisible, @destage_invisible, @clean_invisible,
+   @cleaned_is_dead, @free_holds_nothing, @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed,
+   @nothing_dangles, @nothing_leaks, @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once,
+   @neighbour_test_exact, @chain_test_exact, @chain_test_needs_chain, @update_spares_others,
+   @update_shares_rest, @lookup_exact, @cost_constant, @cost_ignores_snapshots, @snapshot_constant,
+   @tree_disk_refines_contract, @tree_disk_read_after_snapshot, @tree_disk_keeps_exactly,
+   @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed, @bytes_are_a_field, @two_generates,
+   @raid5_any_one, @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available,
+   @any_failures, @stale_never_read, @repair_stops_restored, @redundancy_restored, @rebuild_waits,
+   @degraded_at_once, @one_use_per_device, @legs_suffice, @disk_over_legs_refines_contract,
+   @disk_over_raid6_refines_contract, @composed_execution, @proved_disk_refines_contract,
+   @served_disk_refines_contract, @leg_disk_refines_contract, @mirrored_disk_refines_contract,
+   @raid_disk_refines_contract, @leg_requests_answered, @leg_groups_performed, @leg_recovery_ends,
+   @leg_resync_ends, @progress_needs_turns, @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
-   @group_is_taken,
-   @used_at_most_mapped,
-   @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution, @mirrored_disk_execution,
-   @raid5_disk_execution, @raid6_disk_execution,
-   @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes,
-   @tree_codecs_round_trip,
-   @tree_checkpoint_recovers,
-   @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes, @tree_pages_suffice, @tree_store_execution).
+   @group_is_taken, @used_at_most_mapped, @proved_disk_execution, @proved_disk_hypotheses_hold,
+   @served_disk_execution, @mirrored_disk_execution, @raid5_disk_execution, @raid6_disk_execution,
+   @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes, @tree_codecs_round_trip,
+   @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
+   @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
+   @proved_tree_disk_read_after_snapshot, @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end,
+   @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost,
+   @proved_tree_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -989,26 +1039,27 @@ Definition all_counterexamples :=
    @TreeDiskWitnesses.tree_snapshot_needs_flush, @TreeDiskWitnesses.tree_snapshot_needs_no_delete,
    @TreeDiskWitnesses.tree_space_needs_rules, @TreeDiskWitnesses.tree_space_needs_walks,
    @TreeDiskWitnesses.tree_walks_need_a_walk, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost,
-     @raid6_256_data,
-   @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
-   @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
-   @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
-   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.whole_records_needed,
-   @ProvedDiskExecution.served_round_trip_needed, @ProvedDiskExecution.digest_needed,
-   @ProvedDiskExecution.durable_drop_needed, @ByteBlocks.collision,
+   @raid6_256_data, @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read,
+   @admitted_without_resync, @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement,
+   @legs_suffice_needs_good, @disk_over_legs_needs_sound, @disk_over_legs_needs_good,
+   @disk_over_raid6_needs_255, @ProvedDiskExecution.round_trip_needed,
+   @ProvedDiskExecution.whole_records_needed, @ProvedDiskExecution.served_round_trip_needed,
+   @ProvedDiskExecution.digest_needed, @ProvedDiskExecution.durable_drop_needed, @ByteBlocks.collision,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed,
-   @LegDiskExecution.record_needed, @LegDiskExecution.round_trip_needed_on_mirrors,
-   @LegDiskProgressWitnesses.small_devices_block,
+   @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed, @LegDiskExecution.record_needed,
+   @LegDiskExecution.round_trip_needed_on_mirrors, @LegDiskProgressWitnesses.small_devices_block,
    @LegDiskProgressWitnesses.snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
    @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
-   @ProvedDiskExecution.full_disk_refuses,
-   @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
-   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
-   @OverlappingDiskWitnesses.queue_needs_contract,
+   @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
+   @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,
+   @OverlappingDiskWitnesses.apart_needs_profile, @OverlappingDiskWitnesses.queue_needs_contract,
    @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
    @SharedTreeCursor.wide_walks_have_long_cursors, @TreeBlocksWitnesses.cuts_are_no_changes,
    @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
    @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all,
-   @TreeStoreWitnesses.one_page_is_too_few).
+   @TreeStoreWitnesses.one_page_is_too_few, @ProvedTreeDiskExecution.tree_round_trip_needed,
+   @ProvedTreeDiskExecution.tree_digest_needed,
+   @ProvedTreeDiskExecution.tree_machine_snapshot_needs_no_delete, @ProvedTreeDiskExecution.walks_free_nodes,
+   @ProvedTreeDiskExecution.steps_need_a_walk, @ProvedTreeDiskExecution.full_log_writes_nodes,
+   @ProvedTreeDiskExecution.small_slots_refuse).
 Print Assumptions all_counterexamples.

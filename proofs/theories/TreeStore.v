@@ -195,23 +195,26 @@ Proof.
   destruct sl; simpl in *; rewrite Hold, Hnew; case_decide; simpl in *; done || lia.
 Qed.
 
+(** All else is left alone: what is neither a page proposed nor of the slot [sl]. *)
+Definition spared f (places : list nat) (sl : bool) f' : Prop :=
+  ∀ a, ¬ touched places sl a → a ≠ header_at l sl → f' a = f a.
+
 (** Whenever the power fails, the device holds the old checkpoint or the new one; and the memory is that of
-the new one, unless the proposal was not taken. What is neither a page proposed nor of the slot is left
-alone. *)
+the new one, unless the proposal was not taken. *)
 Theorem checkpoint_safe {B} (P : contents block → Prop) (Q : B → medium block → Prop) y places k f s0 x0 :
   stored f s0 (pages y) x0 (serial y) (slot y) → in_pages f (trees y) (pages y) →
   kept_trees bits levels (trees y) →
-  (∀ f', stored f' s0 (pages y) x0 (serial y) (slot y) → P f') →
   let y' := checkpointed y places in
-  (∀ f', stored f' (trees y') (pages y') (beside y') (serial y') (slot y') → P f') →
+  (∀ f', stored f' s0 (pages y) x0 (serial y) (slot y) → spared f places (slot y') f' → P f') →
+  (∀ f', stored f' (trees y') (pages y') (beside y') (serial y') (slot y') → spared f places (slot y') f' →
+    P f') →
   crash_safe P Q (k y) (Medium f []) →
   (∀ f', stored f' (trees y') (pages y') (beside y') (serial y') (slot y') → in_pages f' (trees y') (pages
   y') →
-    (∀ a, ¬ touched places (slot y') a → a ≠ header_at l (slot y') → f' a = f a) →
-    crash_safe P Q (k y') (Medium f' [])) →
+    spared f places (slot y') f' → crash_safe P Q (k y') (Medium f' [])) →
   crash_safe P Q (checkpoint beside_codec l y places k) (Medium f []).
 Proof.
-  intros Hstored Hin Hkept Hold y' Hnew Hno Hyes. unfold checkpoint. fold y'.
+  intros Hstored Hin Hkept y' Hold Hnew Hno Hyes. unfold checkpoint. fold y'.
   case_decide as Hplaces; [|done]. destruct Hplaces as (Hlen & Hdup & Hfree).
   destruct (mapM _ _) as [nodes|] eqn:Hnodes; [|done].
   destruct (pack_many _ _) as [body|] eqn:Hbody; [|done].
@@ -240,14 +243,16 @@ Proof.
     - apply NoDup_fmap_2_strong; [|apply NoDup_seq]. intros i j [_ Hi]%elem_of_seq [_ Hj]%elem_of_seq Ha.
       apply (body_once _ l_apart) in Ha; [by destruct Ha|lia..]. }
   apply crash_safe_write_flush with (S := touched places (slot y')).
-  - intros f' Hf'. apply Hold. eapply stored_same; [|done]. intros a Ha. apply Hf'. intros Ht.
-    by apply (Hapart a).
+  - intros f' Hf'. apply Hold; [|intros a ? _; by apply Hf'].
+    eapply stored_same; [|done]. intros a Ha. apply Hf'. intros Ht. by apply (Hapart a).
   - by rewrite Haddresses.
   - by rewrite Haddresses.
   - rewrite Haddresses. intros f1 Hw Hother.
     assert (stored f1 s0 (pages y) x0 (serial y) (slot y)) as Hstored1.
     { eapply stored_same; [|done]. intros a Ha. apply Hother. intros Hin'%Htouched.
       by apply (Hapart a). }
+    assert (∀ f2, (∀ a, a ≠ header_at l (slot y') → f2 a = f1 a) → spared f places (slot y') f2) as Hspared.
+    { intros f2 Hsame a Ha Hah. rewrite Hsame by done. apply Hother. intros Hin'. by apply Ha, Htouched. }
     assert (∀ a b k, addresses !! k = Some a → (nodes ++ body) !! k = Some b → f1 a = b) as Hat.
     { intros a b i Ha Hb. apply Hw, elem_of_list_lookup. exists i.
       by rewrite lookup_zip_with, Ha; simpl; rewrite Hb. }
@@ -292,11 +297,11 @@ Proof.
         apply (body_no_header _ l_apart). lia. }
     apply crash_safe_commit; [done| |].
     + intros f2 Hsame [Hh|Hh].
-      * apply Hold. eapply stored_same; [|exact Hstored1]. intros a _.
+      * apply Hold; [|by apply Hspared]. eapply stored_same; [|exact Hstored1]. intros a _.
         destruct (decide (a = header_at l (slot y'))) as [->|]; [done|by apply Hsame].
-      * apply Hnew. by apply Hdone.
+      * apply Hnew; [by apply Hdone|by apply Hspared].
     + intros f2 Hh Hsame. destruct (Hdone f2 Hh Hsame) as [Hs2 Hin2]. apply Hyes; [done|done|].
-      intros a Ha Hah. rewrite Hsame by done. apply Hother. intros Hin'. by apply Ha, Htouched.
+      by apply Hspared.
 Qed.
 
 (** ** Recovery *)

@@ -152,8 +152,8 @@ Proof.
   { assert (∀ f1 : contents block, (∀ a, f1 a = f a) → P f1) as Hsame.
     { intros f1 E. left. eapply stored_recovers, stored_same; [|done]. intros a _. apply E. }
     eapply (checkpoint_safe beside_codec l bits levels); simpl; try done.
-    - intros f1 H1. left. by eapply stored_recovers.
-    - intros f1 H1. right. by eapply stored_recovers.
+    - intros f1 H1 _. left. by eapply stored_recovers.
+    - intros f1 H1 _. right. by eapply stored_recovers.
     - split; [|done]. intros f1 H1. apply Hsame. by apply leaves_stable.
     - intros f1 H1 _ _. split; [|done]. intros f2 H2. right.
       eapply stored_recovers, stored_same; [|exact H1]. intros a _. by apply leaves_stable. }

@@ -100,7 +100,13 @@ def test_memory_is_gone_with_the_power() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["exec:{} adapter", "python:proofs.disk.cutting_target:open_target"]
+    "target",
+    [
+        "exec:{} adapter",
+        "exec:{} adapter --trees",
+        "python:proofs.disk.cutting_target:open_target",
+        "python:proofs.disk.cutting_target:open_trees",
+    ],
 )
 def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -4,7 +4,7 @@ Numbers are OCaml's integers (63 bits): what comes from outside is checked to be
 counted (records, MBAs) grows by at most a few thousand per request. Names are OCaml's strings. *)
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlNativeString.
 From stdpp Require Import strings numbers.
-From LogDisk Require Import ProvedDisk Leg Parity LegCode.
+From LogDisk Require Import ProvedTreeDisk ProvedDisk Leg Parity LegCode.
 
 Extract Inlined Constant Compare_dec.le_dec => "(fun (a : int) b -> a <= b)".
 Extract Inlined Constant Compare_dec.lt_dec => "(fun (a : int) b -> a < b)".
@@ -19,6 +19,8 @@ Extract Inlined Constant length => "Stdlib.List.length".
 Extract Inlined Constant app => "(fun a b -> Stdlib.List.rev_append (Stdlib.List.rev a) b)".
 Extract Inlined Constant list_omap => "Stdlib.List.filter_map".
 Extract Inlined Constant PeanoNat.Nat.modulo => "(fun a b -> if b = 0 then a else a mod b)".
+Extract Inlined Constant PeanoNat.Nat.div => "(fun a b -> if b = 0 then 0 else a / b)".
+Extract Inlined Constant PeanoNat.Nat.pow => "(let rec pow a b = if b = 0 then 1 else a * pow a (b - 1) in pow)".
 Extract Constant Pos.of_succ_nat =>
   "(let rec positive n =
       if n = 1 then XH else if n land 1 = 0 then XO (positive (n lsr 1)) else XI (positive (n lsr 1)) in
@@ -35,4 +37,6 @@ Extract Constant zeroes => "Field.zeroes".
 Definition byte_product := mul.
 
 Extraction "proved_core.ml" perform write_group maintain recover format first_free is_free in_use listing live_blocks
-  on_leg open_leg settle_leg mirrors of_code raid byte_product.
+  on_leg open_leg settle_leg mirrors of_code raid byte_product tree_memory tree_upkeep tree_perform tree_group
+  tree_maintain tree_recover tree_format tree_shape tree_log tree_slot tree_is_free tree_first_free tree_in_use
+  tree_listing tree_live_blocks walks next_step walk_on node_count.

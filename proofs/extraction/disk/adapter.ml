@@ -6,7 +6,7 @@ exception Bad of string
 let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
 let largest = 1 lsl 53
 
-type t = { path : string; random : Random.State.t; records : int; mutable device : Device.t option;
+type t = { path : string; random : Random.State.t; records : int; trees : bool; mutable device : Device.t option;
   mutable disk : Engine.t option  (* none after a power cut: what was in memory is gone *) }
 
 let integer key message =
@@ -44,17 +44,17 @@ let hello ?(more = []) ?(devices = []) () =
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 let close state = Option.iter Device.close state.device; state.disk <- None; state.device <- None
 
-let shape ~records blocks =
+let shape ?(trees = false) ~records blocks =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
-  Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
+  Plan.shape ~trees ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
 
 let create state blocks =
-  let shape = shape ~records:state.records blocks in
+  let shape = shape ~trees:state.trees ~records:state.records blocks in
   close state;
   if Sys.file_exists state.path then Sys.remove state.path;
   let device = Device.open_file ~sync:false ~fresh:true state.path in
   state.device <- Some device;
-  state.disk <- Some (Engine.format (Engine.on device) shape)
+  state.disk <- Some (Engine.format ~as_trees:state.trees (Engine.on device) shape)
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =
@@ -127,10 +127,10 @@ let answer state message =
   try with_cut cut_after (request state) message with Device.Power_cut -> state.disk <- None; cut_short
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
-let serve ~disk ~log ~folder ~records ~seed =
+let serve ~disk ~log ~folder ~records ~trees ~seed =
   let random = Random.State.make [| seed |] and device = Option.map (Device.open_file ?log) disk in
   let path, remove = match disk with Some path -> (path, ignore) | None ->
     (Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks", Sys.remove) in
   let disk = Option.map (fun device -> Engine.recover (Engine.on device)) device in
-  let state = { path; random; records; device; disk } in
+  let state = { path; random; records; trees; device; disk } in
   Fun.protect ~finally:(fun () -> close state; remove path) (fun () -> converse (answer state))

@@ -3,12 +3,9 @@
 open Proved_core
 exception Not_a_disk
 
-(* Whatever runs a program for one device. *)
-type medium = { run : 'a. (block, 'a) program -> 'a }
-
 type t = {
-  medium : medium;
-  mutable memory : memory;
+  medium : Maps.medium;
+  mutable memory : Maps.t;
   scheduler : Scheduler.t;
   deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
 }
@@ -22,22 +19,22 @@ let rec run device = function
   | FlushBlocks next -> Device.flush device; run device next
   | Assume (_, next) -> run device next  (* that digests do not collide *)
 
-let on device = { run = (fun program -> run device program) }
+let on device = { Maps.run = (fun program -> run device program) }
 
 let with_memory medium = function
   | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
-let program_to_recover = recover Bytes_blocks.blocks (fun found -> Done found)
-let recover medium = with_memory medium (medium.run program_to_recover)
-let format medium geometry = with_memory medium (medium.run (format Bytes_blocks.blocks geometry))
+let recover medium = with_memory medium (Maps.recover medium)
+let format ?(as_trees = false) medium geometry = with_memory medium (Maps.format medium ~as_trees geometry)
 
 let maintain disk upkeep =
-  disk.memory <- disk.medium.run (maintain Bytes_blocks.blocks disk.memory upkeep);
+  disk.memory <- Maps.maintain disk.medium disk.memory upkeep;
   if upkeep <> Checkpoint then Scheduler.forget disk.scheduler
 
 (* What the scheduler wants done before so many blocks are written. *)
 let rec prepare ?(rounds = 8) disk blocks =
+  disk.memory <- Maps.walk disk.memory (Scheduler.steps disk.scheduler disk.memory blocks);
   if rounds > 0 then
     Option.iter (fun upkeep -> maintain disk upkeep; prepare ~rounds:(rounds - 1) disk blocks)
       (Scheduler.wanted disk.scheduler disk.memory blocks)
@@ -46,10 +43,8 @@ let rec prepare ?(rounds = 8) disk blocks =
 let rec perform ?(looked = false) disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
   (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare disk blocks);
-  let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
-  let program = Proved_core.perform Bytes_blocks.blocks disk.memory places request in
-  let (memory, answer), data = disk.medium.run program in
-  disk.memory <- memory;
+  let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
+  let (memory, answer), data = Maps.perform disk.medium disk.memory places request in disk.memory <- memory;
   (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
   match answer with
   | Refused NoSpace when blocks > 0 && not looked -> maintain disk Collect; perform ~looked:true disk request
@@ -62,9 +57,8 @@ let rec write_group ?(looked = false) disk writes =
   let blocks = List.fold_left (fun sum (_, data) -> sum + List.length data) 0 writes in
   List.compare_length_with writes 1 > 0 && begin
     prepare disk blocks;
-    let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
-    let program = Proved_core.write_group Bytes_blocks.blocks disk.memory places writes in
-    let memory, all = disk.medium.run program in disk.memory <- memory;
+    let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
+    let memory, all = Maps.write_group disk.medium disk.memory places writes in disk.memory <- memory;
     if looked || not all then Scheduler.forget disk.scheduler;
     all || not looked && (maintain disk Collect; write_group ~looked:true disk writes)
   end

@@ -39,15 +39,16 @@ let perform folder request =
     | exception Unix.Unix_error (ECONNREFUSED, _, _) -> perform_here folder request
   else perform_here folder request
 
-let create folder blocks segment_blocks segments records snapshots layout =
+let create folder blocks segment_blocks segments records snapshots trees layout =
   guarded folder (fun () ->
       if not (Sys.file_exists folder) then (Unix.mkdir folder 0o755; Device.sync_parent folder);
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
       let records = Option.value ~default:(Plan.default_records blocks) records in
-      let shape = Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots in
+      let shape = Plan.shape ~trees ~blocks ~segment_blocks ~segments ~records ~snapshots in
       match layout with
+      | Some _ when trees -> fail wrong_usage "trees are kept on one device"
       | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count shape))
-      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
+      | None -> ignore (Engine.format ~as_trees:trees (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =
@@ -77,21 +78,21 @@ let read folder lba count view =
 
 let change request folder = ignore (perform folder request)
 let ls folder =
-  with_disk folder (fun disk ->
-      List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
-        (List.sort compare (listing disk.memory)))
+  with_disk folder (fun disk -> List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
+    (List.sort compare (Maps.listing disk.memory)))
 
 let inspect folder =
   with_disk folder (fun disk ->
       let y = disk.memory in
-      let g = y.shape in
+      let g = Maps.shape y and first, next = Maps.log y and serial, slot = Maps.slot y in
       Printf.printf "disk: %d blocks of %d bytes\n" g.disk_blocks Bytes_blocks.block_bytes;
-      Printf.printf "log: records %d to %d, of at most %d\n" y.first_record (y.next_record - 1) g.log_blocks;
-      Printf.printf "checkpoint: number %d, in slot %s\n" y.serial (if y.slot then "b" else "a");
-      Printf.printf "live: %d blocks mapped\n" (live_blocks y);
+      Printf.printf "log: records %d to %d, of at most %d\n" first (next - 1) g.log_blocks;
+      Printf.printf "checkpoint: number %d, in slot %s\n" serial (if slot then "b" else "a");
+      Printf.printf "live: %d blocks mapped\n" (Maps.live_blocks y);
+      Option.iter (fun (now, saved) -> Printf.printf "trees: %d nodes, %d pages\n" now saved) (Maps.nodes y);
       List.iter (fun (name, mapped) -> Printf.printf "snapshot %s: %d blocks mapped\n" name mapped)
-        (listing y);
-      let used = in_use y in
+        (Maps.listing y);
+      let used = Maps.in_use y in
       Printf.printf "data: %d of %d blocks in use\n" (List.length used) g.data_blocks;
       let segments = Hashtbl.create 64 in
       List.iter (fun (_, place) ->
@@ -110,13 +111,13 @@ let log_of path =
   flush log;
   log
 
-let adapter disk log folder records seed layout =
+let adapter disk log folder records seed trees layout =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
     | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~seed ~parity ~count
-    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
+    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~seed)
 
 let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)
 
@@ -137,6 +138,7 @@ let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc
 let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ option ] ~docv ~doc)
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
+let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees; on one device.")
 let command name doc term =
   let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
     info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";
@@ -152,7 +154,7 @@ let commands =
        $ optional (at_least 1) "segments" "N" "Segments for data; by default twice the blocks, and four."
        $ optional (at_least 1) "log-records" "N"
          "Records in the log; by default half the blocks (1,024 to 65,536)."
-       $ number "snapshots" Plan.default_snapshots "Largest number of snapshots." $ Mirror_commands.layout);
+       $ number "snapshots" Plan.default_snapshots "Largest number of snapshots." $ trees $ Mirror_commands.layout);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
@@ -187,7 +189,7 @@ let commands =
        $ optional Arg.string "folder" "DIR" "Where the file of the disk is kept while it runs."
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Seed of what power cuts leave.")
-       $ Mirror_commands.layout) ]
+       $ trees $ Mirror_commands.layout) ]
   @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
 
 let () =

@@ -3,6 +3,9 @@
 
 open Proved_core
 
+let is_free = Maps.is_free
+let in_use = Maps.in_use
+
 type t = {
   mutable free_in : int array;  (* free places in each segment, as far as is known; [||] if it is not *)
   mutable total : int;  (* their sum *)
@@ -14,15 +17,15 @@ type t = {
 
 let create () = { free_in = [||]; total = 0; at = 0; holes = []; collected = false; cleaned = false }
 let forget s = s.free_in <- [||]; s.holes <- []
-let width y = max 1 y.shape.segment_blocks
+let width y = max 1 (Maps.shape y).segment_blocks
 let segment y place = place / width y
-let places_of y g = List.init (min (width y) (y.shape.data_blocks - (g * width y))) (fun i ->
+let places_of y g = List.init (min (width y) ((Maps.shape y).data_blocks - (g * width y))) (fun i ->
   (g * width y) + i)
 
 (* Counts the free places, where they are not known. *)
 let count s y =
   if s.free_in = [||] then begin
-    let segments = (y.shape.data_blocks + width y - 1) / width y in
+    let segments = ((Maps.shape y).data_blocks + width y - 1) / width y in
     s.free_in <- Array.init segments (fun g -> List.length (List.filter (is_free y) (places_of y g)));
     s.total <- Array.fold_left ( + ) 0 s.free_in
   end
@@ -97,7 +100,7 @@ let moves s y =
           end) s.free_in;
       List.mapi (fun i hole -> (fst (List.nth chunks i), hole)) !holes
 
-let log_is_full y = y.next_record - y.first_record >= y.shape.log_blocks
+let log_is_full y = let first, next = Maps.log y in next - first >= (Maps.shape y).log_blocks
 
 (* What to do before a write of `n` blocks; asked again after each upkeep. *)
 let wanted s y n =
@@ -113,3 +116,9 @@ let wanted s y n =
     match moves s y with [] -> None | found -> Some (Clean found)
   end
   else None
+
+(* How many steps of walks come before a write of `n` blocks: all that are left before a checkpoint, where there
+   are many walks, and where there is no room. *)
+let steps s y n =
+  let many = 32 in
+  if log_is_full y || List.length (Maps.walks y) > many || (n > 0 && free_places s y < n) then 100_000 else 64

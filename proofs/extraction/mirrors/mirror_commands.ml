@@ -4,9 +4,9 @@ open Cmdliner
 
 (* An engine goes on with what recovery found. A snapshot that is gone by then was deleted. *)
 let renew disk { Engine.memory; _ } =
-  let left = Proved_core.listing memory in
+  let left = Maps.listing memory in
   List.iter (fun (name, _) -> if not (List.mem_assoc name left) then Hashtbl.add disk.Engine.deleted name ())
-    (Proved_core.listing disk.memory);
+    (Maps.listing disk.memory);
   disk.memory <- memory;
   Scheduler.forget disk.scheduler
 

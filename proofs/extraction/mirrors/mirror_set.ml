@@ -83,7 +83,7 @@ let remember set ((members, clean), result) = set.members <- members; set.clean 
 let over set program = on_leg set.layout.code set.size set.members set.clean program
 
 let medium set =
-  { Engine.run = (fun program -> if set.lost then raise Lost else remember set (run set (over set program))) }
+  { Maps.run = (fun program -> if set.lost then raise Lost else remember set (run set (over set program))) }
 
 let settle set =
   let members, clean = run set (settle_leg set.layout.code set.size (count set) set.members set.clean) in
@@ -112,10 +112,10 @@ let open_device ~sync ~cut_after ~layout folder i =
 (* The disk, once its members are equal. *)
 let recover set =
   let _, _, clean, members = read_record set.folder in
-  let program members clean = over { set with members; clean } Engine.program_to_recover in
+  let program members clean = over { set with members; clean } Maps.program_to_recover in
   let memory = remember set (run set (open_leg set.layout.code set.size members clean program)) in
   set.lost <- false;
-  Engine.with_memory (medium set) memory
+  Engine.with_memory (medium set) (Option.map Maps.whole memory)
 
 let open_set ?(sync = true) folder =
   let size, count, clean, members = read_record folder in

@@ -19,7 +19,7 @@ type t = { disk : served; mutable phase : phase; out : Outbox.t }
 let size = Bytes_blocks.block_bytes
 let longest = 32 lsl 20  (* bytes of a read or a write *)
 let most_written = 253  (* blocks of writes that are one step: their log record is one block *)
-let bytes_of disk = disk.engine.memory.shape.disk_blocks * size
+let bytes_of disk = (Maps.shape disk.engine.memory).disk_blocks * size
 
 (* ** Numbers, big end first *)
 
@@ -146,7 +146,7 @@ let export_of disk name =
   let count () = List.length (Hashtbl.find_all disk.engine.deleted name) in
   let then_ = count () in
   if name = "" then Some { view = Live; writable = true; stays = (fun () -> true) }
-  else if List.mem_assoc name (listing disk.engine.memory) then
+  else if List.mem_assoc name (Maps.listing disk.engine.memory) then
     Some { view = Named name; writable = false; stays = (fun () -> count () = then_) }
   else None
 
@@ -183,7 +183,7 @@ let listed client option =
   List.iter (fun name ->
       answer_option client option server (4 + String.length name) (fun out ->
           Outbox.put32 out (String.length name); Outbox.put_text out name))
-    ("" :: List.sort compare (List.map fst (listing client.disk.engine.memory)));
+    ("" :: List.sort compare (List.map fst (Maps.listing client.disk.engine.memory)));
   answer client option ack
 
 let option client no_zeroes bytes at filled =

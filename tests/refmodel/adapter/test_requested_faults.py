@@ -61,23 +61,17 @@ def test_a_device_that_goes_wrong_again_is_not_brought_back(tmp_path: Path) -> N
 
 def test_a_device_that_a_spare_replaced_meanwhile_is_a_spare(tmp_path: Path) -> None:
     """It vanished, was rebuilt on the spare by a `settle`, and then its fault ended."""
-    target = Adapter(
-        folder=tmp_path,
-        faults="on-request",
-        fault_seed=7,
-        repair_timer=0,
-        spares=1,
-        layout="mirror",
-    )
+    target = Adapter(folder=tmp_path, faults="on-request", repair_timer=0, spares=1)
     try:
-        assert target.request({"op": "create", "blocks": 1})["ok"]
+        assert target.request({"op": "create", "blocks": 8})["ok"]
         fails = {"op": "fail", "device": 0, "mode": "degraded", "fault": "vanishing-device"}
         assert target.request(fails)["ok"]
-        for op in ("crash", "crash", "settle"):
-            answer = target.request({"op": op})
-            assert answer["ok"]
-        assert "rebuild" in {event["event"] for event in answer["events"]}
-        assert target.request({"op": "return", "device": 0})["ok"]
+        for _ in range(40):  # until it has vanished
+            assert target.request({"op": "write", "lba": 0, "data": 8 * DATA})["ok"]
+            assert target.request({"op": "crash"})["ok"]
+        assert target.request({"op": "settle"})["ok"]
+        back = target.request({"op": "return", "device": 0})
+        assert {"event": "return", "device": 0, "state": "spare"} in back["events"]
         assert target.request({"op": "settle"})["problems"] == []
     finally:
         target.close()
