@@ -5,6 +5,8 @@ from typing import Any
 from refmodel.array.layout import LAYOUTS
 from refmodel.engine.shape import Shape
 from refmodel.inplace.geometry import InPlaceGeometry
+from refmodel.journal.record import RECORD_UNIT, record_bytes
+from refmodel.log_structured.chunks.large_writes import NUMBER
 from refmodel.log_structured.geometry import Geometry, with_reserve
 from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.registry import DEFAULT, plan
@@ -16,8 +18,9 @@ def plan_disk(
     """Return the shape of a disk of `blocks` blocks.
 
     For the log-structured engine, the segment size is rounded up to whole stripes, and
-    `capacity_percent` sizes the capacity leg, in percent of the blocks, without the reserve. Raises
-    BadRequest if there is no such shape.
+    `capacity_percent` sizes the capacity leg, in percent of the blocks, without the reserve. The
+    log is made large enough for a write of the whole disk. Raises BadRequest if there is no such
+    shape.
     """
     if engine != DEFAULT:
         return plan(engine, blocks, **options)
@@ -28,7 +31,23 @@ def plan_disk(
     if capacity_percent is not None:
         whole = -(-blocks * capacity_percent // (100 * shape["segment_blocks"]))
         shape["segments"] = with_reserve(whole)
-    return plan(DEFAULT, blocks, **shape)
+    planned = plan(DEFAULT, blocks, **shape)
+    assert isinstance(planned, Geometry)
+    needed = longest_record(planned)
+    if planned.log_bytes >= needed:
+        return planned
+    return plan(DEFAULT, blocks, **shape | {"log_bytes": needed})
+
+
+def longest_record(shape: Geometry) -> int:
+    """Return how many bytes of the log a write may take, with the record of an opening before it.
+
+    The log has the data of what fills no segment, and the table of the segments that are full.
+    """
+    segments = shape.blocks // shape.segment_blocks
+    data_bytes = min(shape.blocks, shape.segment_blocks - 1) * shape.block_bytes
+    table_bytes = NUMBER.size * (1 + segments * (1 + shape.segment_blocks))
+    return RECORD_UNIT + record_bytes(table_bytes + data_bytes)
 
 
 def holding(shape: Shape, *, few_pages: bool) -> dict[str, int]:
