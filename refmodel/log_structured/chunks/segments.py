@@ -19,7 +19,6 @@ from refmodel.log_structured.maps.page_store import PageStore
 
 READ_AT_OPENING = 1024  # segments: so many are known when a disk is open
 LEARNED = 128  # segments that are looked at in one step after that
-FEW = 4, 1  # the same, where nodes are small so that a small disk is like a large one
 Extents = list[tuple[int, int, int]]  # offset and length in bytes, checksum
 
 
@@ -49,7 +48,6 @@ class Segments:
         # table knows: it changes only where a segment is known.
         self._unknown = range(0)
         self._learned: set[int] = set()
-        self._at_opening, self._step = FEW if geometry.fanout else (READ_AT_OPENING, LEARNED)
         self._unknown_sealed = 0  # number of those that are sealed
         self._unknown_free = 0  # number of those that are free
         self._reserved: set[int] = set()
@@ -239,7 +237,7 @@ class Segments:
         not known, else later. Raises DataLost.
         """
         self.owners.root, self.table.root = owners_root, table_root
-        if self._at_opening < first_fresh <= self.count:
+        if READ_AT_OPENING < first_fresh <= self.count:
             self.live, self._fresh, self._unknown = live, first_fresh, range(first_fresh)
             self._unknown_sealed, self._unknown_free = sealed, first_fresh - sealed
             return
@@ -256,13 +254,13 @@ class Segments:
         """
         if not self._unknown:
             return False
-        part = self._unknown[: self._step]
+        part = self._unknown[:LEARNED]
         stored = dict(self.table.items(part[0], part[-1] + 1, "recovery"))
         for segment in part:
             if segment not in self._learned:
                 self._learn(segment, stored.get(segment))
         self._learned.difference_update(part)
-        self._unknown = self._unknown[self._step :]
+        self._unknown = self._unknown[LEARNED:]
         return True
 
     def learn_all(self) -> None:
