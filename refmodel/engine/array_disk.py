@@ -120,7 +120,8 @@ class ArrayDisk(OpenDisk[G]):
         """
         self._rebuild()
         ios = self.array.performance.ios + self.array.capacity.ios
-        ratio = self.geometry.repair_share / (100 - self.geometry.repair_share)
+        share = self.geometry.repair_share
+        ratio = share / (100 - share)
         self._credit = min(self._credit + (ios - self._counted) * ratio, MOST_CREDIT)
         steps = ceil(ratio)
         while steps and self._credit > 0 and self.resync.step():
