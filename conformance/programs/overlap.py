@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
-from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
 from conformance.programs.situation import ABSENT, DEGRADED, failure
@@ -46,8 +45,6 @@ PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: al
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
-ALIKE_ONE_IN = 5  # programs: most blocks hold the same few data, and some writes one block
-POOLS = (1, 2, 4)  # different blocks of such a program
 UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
@@ -143,17 +140,6 @@ class _Writer:
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
-        if choose.randrange(ALIKE_ONE_IN) == 0:
-            self._make_alike(choose.choice(POOLS))
-
-    def _make_alike(self, different: int) -> None:
-        """Let most writes have so many different blocks: one for all blocks, or one for each."""
-        pool = [ALIKE * (1 + number) for number in range(different)]
-        for request in self.program:
-            count = len(request.get("tags", ()))
-            if count and self._choose.randrange(4):
-                fill = self._choose.randrange(2) * [self._choose.choice(pool)] * count
-                request["tags"] = fill or [self._choose.choice(pool) for _ in range(count)]
 
     def _fill(self) -> None:
         """Write the whole disk and take a snapshot, several times: this fills many disks."""

@@ -72,12 +72,3 @@ def test_what_a_change_in_flight_changes_is_read(schedules: bool) -> None:
                     read.get("view") == change["name"]
                 )
     assert all(seen[op] > 5 for op in overlap.CHANGES), seen
-
-
-def test_blocks_are_alike_in_some_races() -> None:
-    alike = 0
-    for seed in range(100):
-        program = overlap.written(random.Random(seed), HELLO, 60, 8)
-        tags = Counter(tag for request in program for tag in request.get("tags", ()))
-        alike += bool(tags) and tags.most_common(1)[0][1] > 8
-    assert 4 < alike < 40, alike
