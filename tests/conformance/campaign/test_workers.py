@@ -55,7 +55,7 @@ def essence(result: Campaign) -> tuple[object, ...]:
                 for trace, verdict in result.judged
             ]
         ),
-        json.dumps([(one.number, one.before, one.trace.events) for one in result.failures]),
+        [(one.number, one.before) for one in result.failures],  # shrinking ends by time
     )
 
 
