@@ -1,14 +1,12 @@
 """What a disk says of itself beside its reads, compared with what it reads, at every scrub.
 
 A block that it calls unmapped must read as zeroes: clients that copy disks skip such blocks. What a
-cache holds must be what is on the disk behind it. The parity of an array in place, which has no
-checksums, must fit its data.
+cache holds must be what is on the disk behind it.
 """
 
 from itertools import groupby
 
 from refmodel.cache.disk import CachedDisk, behind_cache
-from refmodel.inplace.disk import InPlaceDisk
 from refmodel.registry import Disk
 
 LIVE = "live"
@@ -18,20 +16,6 @@ def contradictions(disk: Disk) -> list[str]:
     """Return a line per contradiction. Raises DataLost."""
     found = [line for view in (None, *disk.snapshots()) for line in _unmapped(disk, view)]
     return found + _cached(disk)
-
-
-def parity_errors(disk: InPlaceDisk) -> list[str]:
-    """Return a line per stripe whose pieces do not fit together, and make them fit.
-
-    Returns none if a device goes away meanwhile: it gives pieces that fit nothing.
-    """
-    leg = disk.array.capacity
-    found = [
-        f"stripe {stripe}: its parity does not fit its data"
-        for stripe in range(disk.geometry.stripes)
-        if leg.verify(stripe, [], "scrub")[0]
-    ]
-    return found if disk.array.redundant else []
 
 
 def _unmapped(disk: Disk, view: str | None) -> list[str]:

@@ -1,13 +1,14 @@
 """The requests that need nothing but the open disk."""
 
-from refmodel.adapter.cross_checks import contradictions, parity_errors
+from refmodel.adapter.cross_checks import contradictions
 from refmodel.adapter.dialogue import Message, integer, text
 from refmodel.cache.disk import behind_cache
 from refmodel.engine.array_disk import ArrayDisk
+from refmodel.inplace.check import check as check_parity
 from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import scrub
-from refmodel.redolog.check import check
+from refmodel.redolog.check import check as check_tables
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.registry import Disk
 
@@ -60,9 +61,9 @@ def scrubbed(disk: Disk) -> tuple[list[str], int]:
     if not disk.usable:
         return [], 0
     if isinstance(disk, RedoLogDisk):
-        return check(disk), 0
+        return check_tables(disk), 0
     if isinstance(disk, InPlaceDisk):
-        return parity_errors(disk), 0
+        return check_parity(disk), 0
     assert isinstance(disk, LogStructuredDisk)
     found = scrub(disk)
     return found.contradictions + found.lost, found.repaired.total()

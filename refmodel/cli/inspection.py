@@ -11,14 +11,16 @@ from rich.live import Live
 from refmodel.cache.disk import behind_cache
 from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
 from refmodel.core.finite_range import FiniteRange
+from refmodel.inplace.check import check as check_parity
+from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
 from refmodel.observe.describe import describe
-from refmodel.redolog.check import check
+from refmodel.redolog.check import check as check_tables
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.serving import live_top
-from refmodel.serving.exit_status import DAMAGED
+from refmodel.serving.exit_status import DAMAGED, REFUSED
 
 
 @main.command()
@@ -97,16 +99,23 @@ def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
             click.echo(describe(found))
 
 
-@main.command(epilog="Exit status: 5 if data is lost or the maps contradict each other.")
+@main.command(epilog="Exit status: 5 if data is lost, or what is stored contradicts itself.")
 @DISK
 def scrub(disk: Path) -> None:
     """Verify every stored copy, and repair wrong ones.
 
-    Of a redo-log chain there is one copy: its tables are compared with each other.
+    Of a redo-log chain there is one copy: its tables are compared with each other. An array in
+    place has no checksums: its parity is compared with its data, and computed again where it
+    differs.
     """
     with disk_at(disk) as opened:
-        if isinstance(engine := behind_cache(opened), RedoLogDisk):
-            found = Findings(contradictions=check(engine))
+        engine = behind_cache(opened)
+        if isinstance(engine, RedoLogDisk):
+            found = Findings(contradictions=check_tables(engine))
+        elif isinstance(engine, InPlaceDisk):
+            found = Findings(contradictions=check_parity(engine))
+            if not engine.array.redundant:
+                fail("a device is away: parity cannot be compared", REFUSED)
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
     for what, count in found.verified.items():
@@ -116,6 +125,6 @@ def scrub(disk: Path) -> None:
     if not found.clean:
         fail(
             f"scrub found {len(found.lost)} losses of data "
-            f"and {len(found.contradictions)} contradictions between the maps",
+            f"and {len(found.contradictions)} contradictions",
             DAMAGED,
         )

@@ -7,7 +7,6 @@ import pytest
 
 from refmodel.adapter.engine_target import Adapter
 from refmodel.cache.disk import CachedDisk
-from refmodel.inplace.disk import InPlaceDisk
 
 BLOCK = 512
 
@@ -45,12 +44,3 @@ def test_the_cache_holds_what_the_disk_holds(adapter: Adapter) -> None:
     assert isinstance(disk, CachedDisk) and adapter.scrub() == []
     disk.disk.write(4, b"y" * BLOCK)
     assert adapter.scrub() == ["2 blocks from 3: the cache differs from the disk"]
-
-
-@pytest.mark.parametrize("adapter", [{"engine": "in-place-raid6"}], indirect=True)
-def test_parity_fits(adapter: Adapter) -> None:
-    disk = disk_of(adapter)
-    assert isinstance(disk, InPlaceDisk) and adapter.scrub() == []
-    disk.array.capacity.write_component(disk.array.capacity.components[-1], 8, b"z", "foreground")
-    assert adapter.scrub() == ["stripe 0: its parity does not fit its data"]
-    assert adapter.scrub() == []

@@ -11,6 +11,7 @@ import pytest
 
 from refmodel.array import parity
 from refmodel.core.errors import BadRequest, NoSpace, PowerCut, Unsupported
+from refmodel.inplace.check import check
 from refmodel.inplace.disk import InPlaceDisk
 from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
@@ -213,3 +214,19 @@ def test_the_longest_write_fits_the_journal_wherever_it_is(
     count = min(BLOCKS, disk.geometry.longest_write // 512)
     for lba in range(BLOCKS - count + 1):
         disk.write(lba, block(lba + 1) * count)
+
+
+@pytest.mark.parametrize("engine", SMALL_WRITE)
+def test_the_check_finds_parity_that_does_not_fit_and_mends_it(
+    array: Callable[..., InPlaceDisk], engine: str
+) -> None:
+    disk = array(engine)
+    disk.write(3, b"x" * 1024)
+    assert check(disk) == []
+    leg = disk.array.capacity
+    leg.write_component(leg.components[-1], 8, b"z", "foreground")
+    assert check(disk) == ["stripe 0: its parity does not fit its data"]
+    assert check(disk) == []
+    leg.write_component(leg.components[-1], 8, b"z", "foreground")
+    disk.fail(0)
+    assert check(disk) == []  # there is nothing to compare
