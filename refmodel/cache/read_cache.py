@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest
+from refmodel.core.errors import BadRequest, HostRefused
 from refmodel.core.histogram import Histogram
 from refmodel.engine.shape import Shape
 from refmodel.media.device import FileDevice
@@ -109,7 +109,7 @@ class ReadCache:
         cold = self._cold(settings)
         try:
             settings.save(self._folder)
-        except OSError:
+        except (HostRefused, OSError):
             cold.close()
             raise
         self._leave(self.flash)

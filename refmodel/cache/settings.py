@@ -4,12 +4,13 @@ The content of the cache is not stored: it is gone with the host.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from refmodel.core.errors import BadRequest, NotADisk
+from refmodel.core.whole_file import write_whole
 from refmodel.engine.shape import Shape
+from refmodel.media.host import explained
 
 NAME = "cache.json"
 SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
@@ -61,17 +62,23 @@ class CacheSettings:
     def load(cls, folder: Path) -> "CacheSettings | None":
         """Return the settings of the disk in a folder; None if it has no cache.
 
-        Raises NotADisk if the file is damaged.
+        Raises NotADisk if the file is damaged, HostRefused, OSError.
         """
         try:
             return cls(**json.loads((folder / NAME).read_text()))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise explained(error, NAME) from error
         except (ValueError, TypeError) as error:
             raise NotADisk(f"{folder / NAME} does not say what the cache is: {error}") from None
 
     def save(self, folder: Path) -> None:
-        """Store the settings for the disk in a folder; a crash leaves the old or the new ones."""
-        whole = folder / (NAME + ".new")
-        whole.write_text(json.dumps(asdict(self)) + "\n")
-        os.replace(whole, folder / NAME)
+        """Store the settings for the disk in a folder; a crash leaves the old or the new ones.
+
+        Raises HostRefused, OSError; then the old ones are left.
+        """
+        try:
+            write_whole(folder / NAME, json.dumps(asdict(self)) + "\n")
+        except OSError as error:
+            raise explained(error, NAME) from error

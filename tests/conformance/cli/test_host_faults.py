@@ -116,7 +116,7 @@ def test_a_host_that_refuses_the_engine_in_process_is_no_failure(target: str, ca
 
 
 def test_too_many_open_files_and_too_large_files() -> None:
-    words = ("run", "--target", "refmodel", "--traces", 6, "--seed", 2, "--jobs", 1)
+    words = ("run", "--target", "refmodel", "--traces", 6, "--seed", 1, "--jobs", 1)
     for limit, text in (
         ((resource.RLIMIT_NOFILE, 9), "Too many open files"),
         ((resource.RLIMIT_FSIZE, 8192), "File too large"),
