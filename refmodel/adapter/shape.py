@@ -6,7 +6,7 @@ from refmodel.array.layout import LAYOUTS
 from refmodel.engine.shape import Shape
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.journal.record import RECORD_UNIT, record_bytes
-from refmodel.log_structured.chunks.large_writes import NUMBER
+from refmodel.log_structured.chunks.large_writes import payload_bytes
 from refmodel.log_structured.geometry import Geometry, with_reserve
 from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.registry import DEFAULT, plan
@@ -44,10 +44,9 @@ def longest_record(shape: Geometry) -> int:
 
     The log has the data of what fills no segment, and the table of the segments that are full.
     """
-    segments = shape.blocks // shape.segment_blocks
-    data_bytes = min(shape.blocks, shape.segment_blocks - 1) * shape.block_bytes
-    table_bytes = NUMBER.size * (1 + segments * (1 + shape.segment_blocks))
-    return RECORD_UNIT + record_bytes(table_bytes + data_bytes)
+    most_data = min(shape.blocks, shape.segment_blocks - 1) * shape.block_bytes
+    most_table = payload_bytes(shape, shape.blocks // shape.segment_blocks * shape.segment_bytes)
+    return RECORD_UNIT + record_bytes(most_table + most_data)
 
 
 def holding(shape: Shape, *, few_pages: bool) -> dict[str, int]:

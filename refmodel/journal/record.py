@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
 from itertools import chain, repeat
-from operator import floordiv, itemgetter
+from operator import floordiv
 
 from refmodel.core.checksum import crc32c, extend
+from refmodel.core.validation import DATA, LBA
 
 RECORD_UNIT = 512  # bytes; the size of a record is a multiple of it
 MAGIC = b"LFSR"
@@ -20,7 +21,6 @@ COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
 TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
-LBA, DATA = itemgetter(0), itemgetter(1)  # of a write (LBA, data)
 
 
 class RecordKind(IntEnum):

@@ -11,7 +11,6 @@ waits until that has happened.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from operator import itemgetter
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
@@ -23,11 +22,19 @@ from refmodel.core.errors import (
     UnknownOutcome,
 )
 from refmodel.core.time_spent import ROOM, spent_on
-from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
+from refmodel.core.validation import (
+    COUNT,
+    LBA,
+    require_name,
+    require_range,
+    require_ranges,
+    whole_blocks,
+)
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.requests import joined
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
+from refmodel.log_structured.chunks.large_writes import payload_bytes
 from refmodel.log_structured.cleaning import WRITES, Cleaning
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.loading import loaded
@@ -35,7 +42,6 @@ from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
-LBA, COUNT = itemgetter(0), itemgetter(1)  # of a read
 RECLAIM_STEPS = 1  # steps of background reclaim before each change
 
 
@@ -190,7 +196,7 @@ class Requests:
     def _write_large(self, write: Record) -> Process[None]:
         """Write a segment or more to the capacity leg, and only where it is to the log."""
         large_writes = self._state.large_writes
-        payload = bytes(large_writes.payload_bytes(len(write.data)))
+        payload = bytes(payload_bytes(self._state.geometry, len(write.data)))
         record = Record(RecordKind.PLACE, write.lba, write.count, data=payload)
 
         def place() -> None:

@@ -16,6 +16,12 @@ from refmodel.log_structured.geometry import Geometry
 NUMBER = struct.Struct("<I")
 
 
+def payload_bytes(shape: Geometry, data_bytes: int) -> int:
+    """Return the length of the payload that `place` returns for `data_bytes` bytes of data."""
+    segments, rest = divmod(data_bytes, shape.segment_bytes)
+    return NUMBER.size * (1 + segments * (1 + shape.segment_blocks)) + rest
+
+
 class LargeWrites:
     """Writes the segments of a large write, and adopts them once the log holds their table."""
 
@@ -52,11 +58,6 @@ class LargeWrites:
                 self._segments.cancel_reservation(segment)
             raise
         return b"".join([*table, data[len(data) // stripe * stripe :]])
-
-    def payload_bytes(self, data_bytes: int) -> int:
-        """Return the length of the payload that `place` returns for `data_bytes` bytes of data."""
-        segments, rest = divmod(data_bytes, self._blocks * self._block_bytes)
-        return NUMBER.size * (1 + segments * (1 + self._blocks)) + rest
 
     def parse(self, payload: bytes) -> tuple[list[tuple[int, list[int]]], bytes]:
         """Return the segments of a payload, each with its checksums, and the data behind them."""
