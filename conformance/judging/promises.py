@@ -197,15 +197,20 @@ def _kept_device(trace: Trace) -> Broken | None:
 
 
 def _without_fault(trace: Trace) -> Broken | None:
-    """Return the first refusal with the code of a fault that such an operation cannot have."""
+    """Return the first refusal with the code of a fault that such an operation cannot have.
+
+    Once more devices have failed than are tolerated, or one had a `fault`, a target may call any
+    request about the whole disk a bad one.
+    """
+    failed: set[int] = set()  # devices, at any time
     for index, event in enumerate(trace.events):
-        if event["op"] in DUE_OF:
-            never = OF_BLOCKS_AND_VIEWS
-        elif event["op"] in FAULTLESS:
-            never = OF_BLOCKS_AND_VIEWS | {"bad-request"}
-        else:
+        op, answer = event["op"], model.answer_of(event)
+        if op == "fail" and answer in ("ok", *OPEN):
+            failed |= {*range(trace.hello["devices"])} if "fault" in event else {event["device"]}
+        if op not in DUE_OF and op not in FAULTLESS:
             continue
-        if (answer := model.answer_of(event)) in never:
+        whole = op in FAULTLESS and len(failed) <= trace.hello.get("tolerates", 0)
+        if answer in OF_BLOCKS_AND_VIEWS or whole and answer == "bad-request":
             said = f"{answer} ({event['result'].get('message', '')})"
             return Broken(index, "wrong-refusal", "ok: the request has no such fault", said)
     return None

@@ -248,3 +248,7 @@ def test_what_cannot_have_a_fault_is_not_refused_with_the_code_of_one() -> None:
         assert refused(op, "unsupported") == refused(op, "unknown-outcome") == ("", None)
     assert refused("return", "out-of-range", device=1) == ("wrong-refusal", 1)
     assert refused("return", "bad-request", device=1) == ("", None)
+    one, two, three = (sent("fail", device=device, mode="degraded") for device in range(3))
+    assert of_devices(one, two, sent("settle", REFUSED)) == ("wrong-refusal", 3)
+    assert of_devices(one, two, three, sent("settle", REFUSED)) == ("", None), "beyond tolerance"
+    assert of_devices({**one, "fault": "bit-flip"}, sent("settle", REFUSED)) == ("", None)
