@@ -43,14 +43,14 @@ RECOVERIES = frozenset(["crash", "restart"])
 class Fault(NamedTuple):
     """A fault of a medium, and the failures of an engine that it excuses.
 
-    They are those within its redundancy and beyond, and the operations after which acknowledged
-    changes from before may be gone.
+    They are those within its redundancy and beyond, and whether beyond it acknowledged changes from
+    before a recovery may be gone.
     """
 
     what: str
     within: str
     beyond: str
-    forgets_at: frozenset[str] = RECOVERIES
+    forgets: bool = True
 
 
 FAULTS = {
@@ -75,7 +75,7 @@ FAULTS = {
         "data-lost; after a recovery, what was acknowledged before it may be gone",
     ),
     "vanishing-device": Fault(
-        "answers nothing any more, in the middle of anything", "pass", "data-lost", frozenset()
+        "answers nothing any more, in the middle of anything", "pass", "data-lost", forgets=False
     ),
 }
 
@@ -112,11 +112,10 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
         return False
     if _is_lost(trace.events[verdict.at]) or verdict.kind == "false-no-space":
         return True
-    if verdict.kind not in GONE:
+    if verdict.kind not in GONE or not any(FAULTS[_bare(name)].forgets for name in names):
         return False
-    forgets_at = frozenset().union(*(FAULTS[_bare(name)].forgets_at for name in names))
     known = _last_change(trace, verdict.at, verdict.lba)
-    return any(event["op"] in forgets_at for event in trace.events[known : verdict.at + 1])
+    return any(event["op"] in RECOVERIES for event in trace.events[known : verdict.at + 1])
 
 
 def _last_change(trace: Trace, at: int, lba: int | None) -> int:
