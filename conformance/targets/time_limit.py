@@ -5,6 +5,8 @@ that waits uses none: it has PATIENT times as long by the clock on the wall.
 
 Two timers interrupt the main thread. They also interrupt a lock that is waited for and an endless
 loop in Python, but not code in C that never returns to Python. In other threads there is no limit.
+An exception in a finalizer or in a callback of the garbage collector is lost, so the timers go on
+until the block is left.
 
 `_signal` is what the module `signal` wraps: a call of `signal.signal` takes ten times as long,
 since it looks for an enumeration's member, and each request needs two calls.
@@ -27,6 +29,7 @@ SLOW = frozenset(["crash", "settle", "restart"])  # operations that may recover 
 SLOW_FACTOR = 3
 CLOSING = 5.0  # CPU seconds to close a target
 SHORTEST = 0.001  # seconds that a timer can be set to
+AGAIN = 0.1  # seconds until a timer interrupts once more
 SHOWN_FRAMES = 8  # frames of the stack at the time limit
 
 
@@ -102,11 +105,11 @@ class _Timer:
     def __init__(self, which: int, number: int, seconds: float) -> None:
         self._which, self._number, self._seconds = which, number, seconds
         self._handler = _signal.signal(number, _too_late)
-        self._left, self._again = signal.setitimer(which, seconds)
+        self._left, self._again = signal.setitimer(which, seconds, AGAIN)
         self._within = self._handler is _too_late and self._left > 0  # a block that has a limit
         if self._within and self._left < seconds:
             self._seconds = self._left
-            signal.setitimer(which, self._left)
+            signal.setitimer(which, self._left, AGAIN)
 
     def restore(self) -> None:
         remaining, _ = signal.setitimer(self._which, 0)
@@ -117,6 +120,8 @@ class _Timer:
 
 
 def _too_late(number: int, frame: FrameType | None) -> None:
+    if frame is not None and frame.f_code.co_name == "gc_callback":
+        return  # Hypothesis measures the garbage collector
     stack = "it was busy here:\n" + "".join(traceback.format_stack(frame)[-SHOWN_FRAMES:])
     if number == signal.SIGPROF:
         raise TooLate(1, " of CPU time", stack)

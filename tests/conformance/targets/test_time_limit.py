@@ -41,6 +41,15 @@ def busy() -> None:
         pass
 
 
+def finalizer() -> None:
+    class Slow:
+        def __del__(self) -> None:
+            busy()
+
+    Slow()
+    busy()
+
+
 def hanging(hang: Callable[[], None]) -> Callable[[dict[str, Any]], Target]:
     class Hanging(ModelTarget):
         def request(self, message: Message) -> Message:
@@ -57,8 +66,10 @@ def hanging(hang: Callable[[], None]) -> Callable[[dict[str, Any]], Target]:
         (endless, "0.6 seconds"),
         (deadlock, "0.6 seconds"),
         (busy, "0.1 seconds of CPU time"),
+        (finalizer, "0.1 seconds of CPU time"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of the finalizer
 def test_a_target_that_hangs_fails(hang: Callable[[], None], limit: str) -> None:
     bench = Bench(Factory("hangs", hanging(hang), seconds=0.1))
     started = time.monotonic()
