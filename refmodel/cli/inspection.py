@@ -16,7 +16,7 @@ from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
-from refmodel.observe.describe import describe
+from refmodel.observe.describe import counted, describe
 from refmodel.redolog.check import check as check_tables
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.serving import live_top
@@ -119,12 +119,12 @@ def scrub(disk: Path) -> None:
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
     for what, count in found.verified.items():
-        click.echo(f"{count} {what}s verified, {found.repaired[what]} copies repaired")
+        click.echo(f"{counted(count, what)} verified, {found.repaired[what]} repaired")
     for line in (*found.lost, *found.contradictions):
         click.echo(line, err=True)
     if not found.clean:
         fail(
-            f"scrub found {len(found.lost)} losses of data "
-            f"and {len(found.contradictions)} contradictions",
+            f"scrub found {counted(len(found.lost), 'piece')} of data lost "
+            f"and {counted(len(found.contradictions), 'contradiction')}",
             DAMAGED,
         )
