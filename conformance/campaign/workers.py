@@ -59,7 +59,7 @@ class Elsewhere:
     """Other processes: `submit` hands a call to one of `workers` and returns a future."""
 
     def __init__(self, submit: Callable[..., Any], workers: int, close: Callable[[], None]) -> None:
-        self._submit, self._most, self._close = submit, AHEAD * workers, close
+        self.submit, self._most, self._close = submit, AHEAD * workers, close
 
     def parts(
         self, plan: Plan, first: int, count: int | None, until: float | None
@@ -69,7 +69,7 @@ class Elsewhere:
         try:
             while True:
                 while len(under_way) < self._most and (one := next(wanted, None)):
-                    under_way.append((one[0], self._submit(in_worker, plan, *one, until)))
+                    under_way.append((one[0], self.submit(in_worker, plan, *one, until)))
                 if not under_way:
                     return
                 number, future = under_way.popleft()

@@ -4,11 +4,11 @@ It has more than 300 lines because most of them are the options and the tables.
 """
 
 import json
-import multiprocessing
 import os
 import statistics
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli.parameters import Output
@@ -114,7 +115,7 @@ def selftest(
     except BadProgress as error:
         raise click.UsageError(str(error)) from None
     done = {one.bug: one for one in kept.done}
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    with closing(workers.on_this_machine(jobs)) as pool:
         for future in as_completed(
             [pool.submit(call) for name, call in calls.items() if name not in done]
         ):

@@ -111,7 +111,9 @@ def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -
 def by_model(hunted: Hunt, factory: Factory, *, traces: int, ops: int, seed: int) -> None:
     """Run random traces, judged by the contract in Python."""
     started = time.process_time()
-    result = campaign(factory, count=traces, ops=ops, seed=seed, oracles=_model(), most_failures=1)
+    result = _whole(
+        campaign(factory, count=traces, ops=ops, seed=seed, oracles=_model(), most_failures=1)
+    )
     hunted.seconds = time.process_time() - started
     hunted.traces, hunted.operations = len(result.judged), result.operations
     hunted.failure = result.failures[0] if result.failures else None
@@ -137,8 +139,10 @@ def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
 
 def by_crash_states(factory: Factory) -> str:
     """Open crash states of short workloads. Return how many until one fails, or `no`."""
-    result = exhaustive_campaign.campaign(
-        factory, longest=CRASHED_OPERATIONS, oracles=_model(), most_failures=1
+    result = _whole(
+        exhaustive_campaign.campaign(
+            factory, longest=CRASHED_OPERATIONS, oracles=_model(), most_failures=1
+        )
     )
     return f"{result.states:,} states" if result.failures else "no"
 
@@ -176,9 +180,18 @@ def honest(operations: int, seed: int) -> dict[str, Campaign]:
     }
     count = operations // SHORTEST + 1
     return {
-        profile: campaign(factory, count=count, ops=30, seed=seed, oracles=_model())
+        profile: _whole(campaign(factory, count=count, ops=30, seed=seed, oracles=_model()))
         for profile, factory in names.items()
     }
+
+
+def _whole(result: Campaign) -> Campaign:
+    """Return the result of a campaign. Raises KeyboardInterrupt if Ctrl-C ended it: what it did not
+    find says nothing then.
+    """
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
 
 
 def _model() -> Mapping[str, oracles.Oracle]:

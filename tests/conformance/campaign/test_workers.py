@@ -100,7 +100,7 @@ def test_one_process_for_each_processor_stays_there(
     )
     pool = workers.on_this_machine(jobs)
     try:
-        places = [future.result() for future in [pool._submit(where, 0.5) for _ in range(jobs)]]
+        places = [future.result() for future in [pool.submit(where, 0.5) for _ in range(jobs)]]
     finally:
         pool.close()
     assert set().union(*places) == set(some) and {len(place) for place in places} == {each}
@@ -115,8 +115,8 @@ def wait_long(begun: Path) -> None:
 def test_what_was_handed_to_a_process_ends_with_the_campaign(tmp_path: Path, ends: str) -> None:
     pool, begun = workers.on_this_machine(1), tmp_path / "begun"
     try:
-        process = pool._submit(os.getpid).result()
-        calls = [pool._submit(wait_long, begun) for _ in range(3)]
+        process = pool.submit(os.getpid).result()
+        calls = [pool.submit(wait_long, begun) for _ in range(3)]
         while not begun.exists():
             time.sleep(0.01)
         started = time.monotonic()

@@ -4,6 +4,9 @@ should be.
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,15 @@ def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     honest, *planted = json.loads((tmp_path / "found.json").read_text())
     assert honest["class"] is None and honest["good"] and honest["checks"]["scrub"] == "no"
     assert all(bug["shrunk"] <= 10 and set(bug["checks"]) == set(CHECKS) for bug in planted)
+
+
+def test_an_interrupt_ends_it_with_its_processes() -> None:
+    command = [sys.executable, "-m", "conformance", "selftest", "write-hole", HONEST]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None and running.stdout.readline(), "a bug is found"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)  # until no process has the pipe any more
+    assert running.returncode == 130 and b"Traceback" not in said
 
 
 def test_goes_on_where_it_was(tmp_path: Path) -> None:
