@@ -15,6 +15,7 @@ Record programs := Programs {
   run_group : Y → list nat → list (nat * list block) → program block (Y * bool);
   run_upkeep : Y → U → program block Y;
   run_recovery : program block (option Y);
+  run_format : nat → geometry → program block (option Y);    (* a new disk; of trees, so many levels *)
 }.
 
 Inductive control :=
@@ -68,8 +69,13 @@ Inductive move : machine → list (event block) → machine → Prop :=
   | Recovered y m :
       move (Recovery (Done (Some y)), m) [Crash Ok] (Idle y, m).
 
-Definition disk_machine (fresh : nat → machine → Prop) : implementation block :=
-  Implementation machine fresh move.
+(** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
+Definition formatted (n : nat) (x : machine) : Prop :=
+  ∃ levels g f y, disk_blocks g = n ∧ whole_records g ∧
+    (execute (run_format D levels g) (Medium f [])).1 = Some y ∧
+    x = (Idle y, (execute (run_format D levels g) (Medium f [])).2).
+
+Definition disk_machine : implementation block := Implementation machine formatted move.
 
 (** ** What the programs are to do
 
@@ -105,6 +111,8 @@ Record crash_safe_programs : Prop := CrashSafePrograms {
     crash_safe (recoverable (shape y) d) (kept_as (shape y) d) (run_upkeep D y u) (Medium f []);
   safe_recovery g f d : recoverable g d f →
     crash_safe (recoverable g d) (λ r m, ∃ y, r = Some y ∧ kept_as g d y m) (run_recovery D) (Medium f []);
+  safe_format levels g f y m : whole_records g →
+    execute (run_format D levels g) (Medium f []) = (Some y, m) → kept_as g blank y m;
 }.
 
 (** ** Every step *)
@@ -204,27 +212,32 @@ Proof.
     + by exists f, d.
 Qed.
 
-Context (fresh : nat → machine → Prop).
-Context (fresh_blank : ∀ n x, fresh n x →
-  ∃ y f, x = (Idle y, Medium f []) ∧ disk_blocks (shape y) = n ∧ represents y f blank).
-
-(** A disk whose programs are crash safe keeps the contract, if a new one is blank. *)
-Theorem disk_machine_refines : implements (disk_machine fresh) Ack.
+(** A new one is blank. *)
+Lemma formatted_blank n x : formatted n x →
+  ∃ y f, x = (Idle y, Medium f []) ∧ disk_blocks (shape y) = n ∧ represents y f blank.
 Proof.
-  apply (forward_simulation (disk_machine fresh) Ack related).
-  - intros n x (y&f&->&Hn&Hrep)%fresh_blank. exists f, blank. split; [done|]. split; [done|]. by rewrite Hn.
+  intros (levels&g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
+  apply (safe_format programs_safe) in Hex as (f'&->&Hshape&Hrep); [|done]. exists y, f'. by rewrite Hshape.
+Qed.
+
+(** A disk whose programs are crash safe keeps the contract. *)
+Theorem disk_machine_refines : implements disk_machine Ack.
+Proof.
+  apply (forward_simulation disk_machine Ack related).
+  - intros n x (y&f&->&Hn&Hrep)%formatted_blank. exists f, blank. split; [done|]. split; [done|].
+    by rewrite Hn.
   - apply related_move.
 Qed.
 
 (** When nothing is under way, memory and device are a disk. *)
-Theorem idle_represents n x tr y m : fresh n x → shows (disk_machine fresh) x tr (Idle y, m) →
+Theorem idle_represents n x tr y m : formatted n x → shows disk_machine x tr (Idle y, m) →
   ∃ f d, m = Medium f [] ∧ represents y f d.
 Proof.
-  intros (y0&f0&->&Hn&Hrep)%fresh_blank Hshows.
+  intros (y0&f0&->&Hn&Hrep)%formatted_blank Hshows.
   assert (related (Idle y0, Medium f0 []) (settled (disk_blocks (shape y0)) blank)) as Hrel
     by by exists f0, blank.
   revert Hrel. generalize (settled (disk_blocks (shape y0)) blank). clear Hn Hrep.
-  assert (∀ x tr x' s, shows (disk_machine fresh) x tr x' → related x s → ∃ s', related x' s') as Hall.
+  assert (∀ x tr x' s, shows disk_machine x tr x' → related x s → ∃ s', related x' s') as Hall.
   { intros x1 tr1 x2 s Hs. revert s. induction Hs as [z|z es z1 tr2 z2 Hmove _ IH];
       intros s Hrel.
     - by exists s.

@@ -82,8 +82,8 @@ Fixpoint live_on (es : list event_in_life) (y : Y) (m : medium block) : option (
 
 End Computing.
 
-Context {D : programs Y U} {fresh : nat → machine Y → Prop}.
-Notation disk := (disk_machine D fresh).
+Context {D : programs Y U}.
+Notation disk := (disk_machine D).
 
 Lemma shows_app x tr x' tr' x'' :
   shows disk x tr x' → shows disk x' tr' x'' → shows disk x (tr ++ tr') x''.
@@ -186,4 +186,21 @@ Proof.
   apply bind_Some in Hrest as (rest&(x&Hx)%IH&[= <-]). exists x. by eapply shows_app.
 Qed.
 
+(** A life from a device that held nothing but zeroes. *)
+Definition life (levels : nat) (g : geometry) (es : list event_in_life) : option (list (event block)) :=
+  match execute (run_format D levels g) (Medium (λ _, zero_block) []) with
+  | (Some y, m) => live_on D es y m
+  | _ => None
+  end.
+
+Lemma life_shows levels g es tr :
+  whole_records g → life levels g es = Some tr →
+  ∃ x x', fresh disk (disk_blocks g) x ∧ shows disk x tr x'.
+Proof.
+  unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
+  intros (x'&Hx)%live_on_shows. exists (Idle y, m), x'. split; [|done].
+  exists levels, g, (λ _, zero_block), y. by rewrite Hex.
+Qed.
+
 End Scripts.
+Global Arguments life {_ _ _ _ _ _} _ _ _ _.

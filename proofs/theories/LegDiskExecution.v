@@ -1,10 +1,11 @@
-(** Executions of the proved disk on a leg, computed. On mirrors: its theorem is not vacuous, and it needs the
-record of the members, and blocks that give back what was put in. *)
+(** Executions of a proved disk on a leg, computed. On mirrors, of the one whose maps are whole: its theorem
+is not vacuous, and it needs the record of the members, and blocks that give back what was put in. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Checker CheckerCorrect Medium Codec ByteBlocks
   ProvedDisk.
-From LogDisk Require Import ProvedDiskRequests ProvedDiskInvariant ProvedDiskExecution Devices Leg LegCode
-  LegDiskMachine.
+From LogDisk Require Import ProvedDiskRequests ProvedDiskInvariant ProvedDiskMachine ProvedDiskExecution.
+From LogDisk Require Import Devices Leg LegCode LegDiskMachine.
+Import DiskMachine(programs, run_request, run_group, run_upkeep, run_format).
 
 (** ** Programs and devices that do as they are told *)
 
@@ -45,13 +46,16 @@ Definition failing (i : nat) (x : array C) : array C :=
 End Runs.
 
 Section Scripts.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
+Local Notation control := (control C Y).
+Local Notation reopen := (reopen D size).
 
 (** What happens to a machine that is idle, or lost. *)
 Inductive happening :=
   | Asks (q : request) (places : list nat)
   | AsksAll (ws : list (nat * list block)) (places : list nat)    (* several writes at once *)
+  | Keeps (u : U)
   | Fails (i : nat)
   | Returns (i : nat)
   | Gets (i : nat) (p : C)                  (* another device, with [p] everywhere *)
@@ -59,29 +63,36 @@ Inductive happening :=
   | Breaks (q : request) (places : list nat) (ios i : nat)  (* after so many I/Os of it, the device fails *)
   | Cuts (q : request) (places : list nat) (ios : nat)    (* in a request, after so many I/Os *)
   | CutsAll (ws : list (nat * list block)) (places : list nat) (ios : nat)
+  | CutsUpkeep (u : U) (ios : nat)
   | Opens.
 
-Definition after_opening (on : bool) (x : array C) : option (list (entry block) * (@control _ C * array C)) :=
+Definition after_opening (on : bool) (x : array C) : option (list (entry block) * (control * array C)) :=
   let shown := if on then [] else [Event (Crash Ok)] in
-  match ran (reopen size x) x with
+  match ran (reopen x) x with
   | (Finish (ms, c, Some y), x) => Some (shown, (Idle y ms c, x))
   | (Stop, x) => Some (shown, (Lost, x))
   | _ => None
   end.
 
-Definition happens_once (e : happening) (c : @control _ C) (x : array C) :
-    option (list (entry block) * (@control _ C * array C)) :=
+Definition happens_once (e : happening) (c : control) (x : array C) :
+    option (list (entry block) * (control * array C)) :=
   match e, c with
   | Asks q places, Idle y ms cl =>
-      match ran (on_leg size ms cl (perform y places q)) x with
+      match ran (on_leg size ms cl (run_request D y places q)) x with
       | (Finish (ms, cl, (y, r, data)), x) => Some ([Event (event_of q r data)], (Idle y ms cl, x))
       | (Stop, x) => Some ([when_lost q], (Lost, x))
       | _ => None
       end
   | Asks q _, Lost => Some ([when_lost q], (Lost, x))
   | AsksAll ws places, Idle y ms cl =>
-      match ran (on_leg size ms cl (write_group y places ws)) x with
+      match ran (on_leg size ms cl (run_group D y places ws)) x with
       | (Finish (ms, cl, (y, true)), x) => Some (Event <$> writes_shown ws Ok, (Idle y ms cl, x))
+      | _ => None
+      end
+  | Keeps u, Idle y ms cl =>
+      match ran (on_leg size ms cl (run_upkeep D y u)) x with
+      | (Finish (ms, cl, y), x) => Some ([], (Idle y ms cl, x))
+      | (Stop, x) => Some ([], (Lost, x))
       | _ => None
       end
   | Fails i, (Idle _ _ _ | Lost) => if decide (i < count) then Some ([Fail i Ok], (c, failing i x)) else None
@@ -92,7 +103,7 @@ Definition happens_once (e : happening) (c : @control _ C) (x : array C) :
         Some ([Replace i Ok], (Idle y (others i ms) cl, replaced i (λ _, p) (others i ms) cl x))
       else None
   | Breaks q places ios i, Idle y ms cl =>
-      let z := ran_partly ios (on_leg size ms cl (perform y places q)) x in
+      let z := ran_partly ios (on_leg size ms cl (run_request D y places q)) x in
       if decide (i < count) then
         match ran z.1 (failing i z.2) with
         | (Finish (ms, cl, (y, r, data)), x) =>
@@ -107,24 +118,30 @@ Definition happens_once (e : happening) (c : @control _ C) (x : array C) :
       | _ => None
       end
   | Cuts q places ios, Idle y ms cl =>
-      let x := powerless (ran_partly ios (on_leg size ms cl (perform y places q)) x).2 in
+      let x := powerless (ran_partly ios (on_leg size ms cl (run_request D y places q)) x).2 in
       '(shown, z) ← after_opening false x; Some (Event (event_of q CutShort []) :: shown, z)
   | CutsAll ws places ios, Idle y ms cl =>
-      let x := powerless (ran_partly ios (on_leg size ms cl (write_group y places ws)) x).2 in
+      let x := powerless (ran_partly ios (on_leg size ms cl (run_group D y places ws)) x).2 in
       '(shown, z) ← after_opening false x;
       Some (((Event <$> writes_shown ws UnknownOutcome) ++ [Event (Crash CutShort)]) ++ shown, z)
+  | CutsUpkeep u ios, Idle y ms cl =>
+      let x := powerless (ran_partly ios (on_leg size ms cl (run_upkeep D y u)) x).2 in
+      '(shown, z) ← after_opening false x; Some (Event (Crash CutShort) :: shown, z)
   | Opens, Lost => after_opening true x
   | _, _ => None
   end.
 
-Fixpoint happens (es : list happening) (c : @control _ C) (x : array C) : option (list (entry block)) :=
+(** What is shown, and the machine in the end. *)
+Fixpoint happens (es : list happening) (c : control) (x : array C) :
+    option (list (entry block) * (control * array C)) :=
   match es with
-  | [] => Some []
-  | e :: es => '(shown, (c, x)) ← happens_once e c x; rest ← happens es c x; Some (shown ++ rest)
+  | [] => Some ([], (c, x))
+  | e :: es =>
+      '(shown, (c, x)) ← happens_once e c x; '(rest, z) ← happens es c x; Some (shown ++ rest, z)
   end.
 
-Notation lives := (lives size count).
-Notation move := (move size count).
+Notation lives := (lives D size count).
+Notation move := (move D size count).
 
 Lemma lives_app z tr z' tr' z'' : lives z tr z' → lives z' tr' z'' → lives z (tr ++ tr') z''.
 Proof.
@@ -138,7 +155,7 @@ Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]
 Lemma lives_quiet z z' tr z'' : move z [] z' → lives z' tr z'' → lives z tr z''.
 Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
 
-Lemma lives_ran {A} (into : array_program C A → @control _ C) (p : array_program C A) x :
+Lemma lives_ran {A} (into : array_program C A → control) (p : array_program C A) x :
   (∀ p x p' x', array_io p x p' x' → move (into p, x, []) [] (into p', x', [])) →
   lives (into p, x, []) [] (into (ran p x).1, (ran p x).2, []).
 Proof.
@@ -147,7 +164,7 @@ Proof.
     (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
 Qed.
 
-Lemma lives_ran_partly {A} (into : array_program C A → @control _ C) n (p : array_program C A) x :
+Lemma lives_ran_partly {A} (into : array_program C A → control) n (p : array_program C A) x :
   (∀ p x p' x', array_io p x p' x' → move (into p, x, []) [] (into p', x', [])) →
   lives (into p, x, []) [] (into (ran_partly n p x).1, (ran_partly n p x).2, []).
 Proof.
@@ -164,16 +181,16 @@ Proof.
 Qed.
 
 Lemma lives_opening (on : bool) x shown c' x' :
-  after_opening on x = Some (shown, (c', x')) → lives (Recovery on (reopen size x), x, []) shown (c', x', []).
+  after_opening on x = Some (shown, (c', x')) → lives (Recovery on (reopen x), x, []) shown (c', x', []).
 Proof.
-  unfold after_opening. pose proof (lives_ran (Recovery on) (reopen size x) x) as Hran.
+  unfold after_opening. pose proof (lives_ran (Recovery on) (reopen x) x) as Hran.
   destruct (ran _ x) as [[[[ms c] [y|]]| | | | | | |] x1]; try done; intros [= <- <- <-];
     change (if on then [] else [Event (Crash Ok)]) with ([] ++ (if on then [] else [@Event block (Crash
       Ok)]));
     (eapply lives_app; [apply Hran; by constructor|]).
-  - pose proof (Recovered size count on ms c y x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
+  - pose proof (Recovered D size count on ms c y x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
     by apply lives_one.
-  - pose proof (RecoveryStops size count on x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
+  - pose proof (RecoveryStops D size count on x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
     by apply lives_one.
 Qed.
 
@@ -182,13 +199,13 @@ Lemma happens_once_lives e c x shown c' x' :
 Proof.
   assert (∀ i x, i < count → ∀ c, powered c = true →
     lives (c, x, []) [Fail i Ok] (c, failing i x, [])) as Hfail.
-  { clear x. intros i x Hi c1 Hc. pose proof (DeviceFails size count c1 i x (failing i x) [] Hi) as Hm.
+  { clear x. intros i x Hi c1 Hc. pose proof (DeviceFails D size count c1 i x (failing i x) [] Hi) as Hm.
     rewrite Hc in Hm.
     apply lives_one, Hm. eexists. split; [|done]. eexists. split; [|done]. intros a. by left. }
-  destruct e as [q places|ws places|i|i|i p| |q places ios i|q places ios|ws places ios|],
+  destruct e as [q places|ws places|u|i|i|i p| |q places ios i|q places ios|ws places ios|u ios|],
     c as [y ms cl| | | | | | |];
     simpl; try done.
-  - pose proof (lives_ran (Busy q) (on_leg size ms cl (perform y places q)) x) as Hran.
+  - pose proof (lives_ran (Busy q) (on_leg size ms cl (run_request D y places q)) x) as Hran.
     destruct (ran _ x) as [[[[ms1 c1] [[y1 r] data]]| | | | | | |] x1]; try done; intros [= <- <- <-];
       (eapply lives_quiet; [constructor|]); simpl in Hran.
     + change [Event (event_of q r data)] with ([] ++ [Event (event_of q r data)]).
@@ -196,11 +213,16 @@ Proof.
     + change [when_lost q] with ([] ++ [when_lost q]).
       eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
   - intros [= <- <- <-]. apply lives_one. constructor.
-  - pose proof (lives_ran (Group ws) (on_leg size ms cl (write_group y places ws)) x) as Hran.
+  - pose proof (lives_ran (Group ws) (on_leg size ms cl (run_group D y places ws)) x) as Hran.
     destruct (ran _ x) as [[[[ms1 c1] [y1 []]]| | | | | | |] x1]; try done. intros [= <- <- <-].
-    eapply lives_quiet; [apply (CallGroup _ _ y ms cl ws places)|].
-    match goal with |- LegDiskMachine.lives _ _ _ ?tr _ => change tr with ([] ++ tr) end.
+    eapply lives_quiet; [apply (CallGroup D _ _ y ms cl ws places)|].
+    match goal with |- LegDiskMachine.lives _ _ _ _ ?tr _ => change tr with ([] ++ tr) end.
     eapply lives_app; [apply Hran; by constructor|]. apply lives_one, GroupAnswer.
+  - pose proof (lives_ran Upkeep (on_leg size ms cl (run_upkeep D y u)) x) as Hran.
+    destruct (ran _ x) as [[[[ms1 c1] y1]| | | | | | |] x1]; try done; intros [= <- <- <-];
+      (eapply lives_quiet; [apply (Maintain D _ _ y ms cl u)|]);
+      change [] with ([] ++ @nil (entry block)) at 2;
+      (eapply lives_app; [apply Hran; by constructor|]); apply lives_one; constructor.
   - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
   - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
   - destruct (decide _); [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
@@ -214,7 +236,7 @@ Proof.
     pose proof (lives_ran (Busy q) z.1 (failing i z.2)) as Hran.
     assert (∀ tr z', lives (Busy q z.1, failing i z.2, []) tr z' →
       lives (Idle y ms cl, x, []) (Fail i Ok :: tr) z') as Hbusy.
-    { intros tr z' Hz. eapply lives_quiet; [apply (Call _ _ y ms cl q places)|].
+    { intros tr z' Hz. eapply lives_quiet; [apply (Call D _ _ y ms cl q places)|].
       change (Fail i Ok :: tr) with ([] ++ [Fail i Ok] ++ tr).
       eapply lives_app; [apply (lives_ran_partly (Busy q) ios); by constructor|].
       eapply lives_app; [by apply (Hfail i z.2 Hi (Busy q z.1))|exact Hz]. }
@@ -228,36 +250,50 @@ Proof.
     change (Event (event_of q CutShort []) :: shown1) with ([] ++ [Event (event_of q CutShort [])] ++ shown1).
     eapply lives_app; [apply (lives_ran_partly (Busy q) ios); by constructor|].
     eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
-    apply lives_one. eapply (PowerCut size count (Busy q _)); [by left|apply loses_powerless].
+    apply lives_one. eapply (PowerCut D size count (Busy q _)); [by left|apply loses_powerless].
   - intros ([shown1 [c1 x1]]&Hopen%lives_opening&[= <- <- <-])%bind_Some.
-    eapply lives_quiet; [apply (CallGroup _ _ y ms cl ws places)|].
-    match goal with |- LegDiskMachine.lives _ _ _ ?tr _ => change tr with ([] ++ tr) end.
+    eapply lives_quiet; [apply (CallGroup D _ _ y ms cl ws places)|].
+    match goal with |- LegDiskMachine.lives _ _ _ _ ?tr _ => change tr with ([] ++ tr) end.
     eapply lives_app; [apply (lives_ran_partly (Group ws) ios); by constructor|].
     eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
-    apply lives_one. eapply (PowerCut size count (Group ws _)); [by left|apply loses_powerless].
+    apply lives_one. eapply (PowerCut D size count (Group ws _)); [by left|apply loses_powerless].
+  - intros ([shown1 [c1 x1]]&Hopen%lives_opening&[= <- <- <-])%bind_Some.
+    eapply lives_quiet; [apply (Maintain D _ _ y ms cl u)|].
+    change (Event (Crash CutShort) :: shown1) with ([] ++ [@Event block (Crash CutShort)] ++ shown1).
+    eapply lives_app; [apply (lives_ran_partly Upkeep ios); by constructor|].
+    eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
+    apply lives_one. eapply (PowerCut D size count (Upkeep _)); [by left|apply loses_powerless].
   - intros Hopen%lives_opening. eapply lives_quiet; [apply Reopen|exact Hopen].
 Qed.
 
-Lemma happens_lives es c x tr : happens es c x = Some tr → ∃ z, lives (c, x, []) tr z.
+Lemma happens_lives es c x tr c' x' : happens es c x = Some (tr, (c', x')) →
+  lives (c, x, []) tr (c', x', []).
 Proof.
-  revert c x tr. induction es as [|e es IH]; simpl; intros c x tr; [intros [= <-]; eexists; constructor|].
+  revert c x tr c' x'. induction es as [|e es IH]; simpl; intros c x tr c' x'.
+  { intros [= <- <- <-]. constructor. }
   intros ([shown [c1 x1]]&Honce%happens_once_lives&Hrest)%bind_Some.
-  apply bind_Some in Hrest as (rest&(z&Hz)%IH&[= <-]). exists z. by eapply lives_app.
+  apply bind_Some in Hrest as ([rest [c2 x2]]&Hz%IH&[= <- <- <-]). by eapply lives_app.
 Qed.
 
 (** A life on new devices. *)
-Definition leg_life (g : geometry) (es : list happening) : option (list (entry block)) :=
-  match complete (on_leg size (seq 0 count) false (format g)) (whole count (λ _, zero_block)) with
+Definition whole_life (levels : nat) (g : geometry) (es : list happening) :
+    option (list (entry block) * (control * array C)) :=
+  match complete (on_leg size (seq 0 count) false (run_format D levels g))
+    (whole count (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) => happens es (Idle y ms c) x
   | _ => None
   end.
 
-Lemma leg_life_lives g es tr : whole_records g → leg_life g es = Some tr →
-  ∃ z z', formatted size count (disk_blocks g) z ∧ lives z tr z'.
+Definition leg_life (levels : nat) (g : geometry) (es : list happening) : option (list (entry block)) :=
+  fst <$> whole_life levels g es.
+
+Lemma leg_life_lives levels g es tr : whole_records g → leg_life levels g es = Some tr →
+  ∃ z z', formatted D size count (disk_blocks g) z ∧ lives z tr z'.
 Proof.
-  unfold leg_life. intros Hwhole. destruct (complete _ _) as [[[[ms c] [y|]]|] x] eqn:Hend; try done.
-  intros (z&Hz)%happens_lives. exists (Idle y ms c, x, []), z. split; [|done].
-  by exists g, (λ _, zero_block), ms, c, y, x.
+  intros Hwhole ([tr' [c' x']]&Hlife&->)%fmap_Some. unfold whole_life in Hlife. simpl.
+  destruct (complete _ _) as [[[[ms c] [y|]]|] x] eqn:Hend; try done.
+  apply happens_lives in Hlife. exists (Idle y ms c, x, []), (c', x', []). split; [|done].
+  by exists levels, g, (λ _, zero_block), ms, c, y, x.
 Qed.
 End Scripts.
 
@@ -265,10 +301,11 @@ Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
 Local Instance untorn : tearing := λ _, False.
+Local Notation D := proved_programs.
 
 (** ** A life with everything in it: two devices of 20 blocks *)
 
-Definition everything_on_mirrors : list (@happening small (@block small)) :=
+Definition everything_on_mirrors : list (@happening small (@block small) upkeep) :=
   [Asks (DoWrite 0 [data 1; data 2]) [0; 1]; Asks (DoSnapshot "s") [];
    AsksAll [(0, [data 7]); (1, [data 8])] [2; 4];
    CutsAll [(0, [data 5]); (1, [data 6])] [3; 5] 6;    (* device 0 has the record, device 1 does not *)
@@ -292,24 +329,25 @@ Definition everything_on_mirrors_shows : list (entry (@block small)) :=
    Return 1 Ok; Event (Read Live 0 2 Ok [data 4; data 6]); Settle Ok;
    Fail 1 Ok; Event (Read Live 0 2 Ok [data 4; data 6]); Event (Read (Named "s") 0 2 Ok [data 1; data 2])].
 
-Theorem mirrored_life_exists : ∃ z z', formatted 20 2 4 z ∧ lives 20 2 z everything_on_mirrors_shows z'.
+Theorem mirrored_life_exists : ∃ z z', formatted D 20 2 4 z ∧ lives D 20 2 z everything_on_mirrors_shows z'.
 Proof.
-  apply (leg_life_lives 20 2 shape_of_small everything_on_mirrors); [by intros a _ []|].
+  apply (leg_life_lives D 20 2 0 shape_of_small everything_on_mirrors); [by intros a _ []|].
   by vm_compute.
 Qed.
 
 (** ** A record that forgets who was dropped *)
 
 (** Device 0 misses a write. The record says again that it is a member; it comes back, and the disk opens. *)
-Definition with_an_old_record : option (list (entry (@block small))) :=
-  match complete (on_leg 20 [0; 1] false (format shape_of_small))
+Definition with_an_old_record {Y U} (D : programs Y U) (size levels : nat) (g : geometry) :
+    option (list (entry (@block small))) :=
+  match complete (on_leg size [0; 1] false (run_format D levels g))
     (@whole small _ mirrored 2 (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) =>
-      '(e1, (c, x)) ← happens_once 20 2 (Asks (DoWrite 0 [data 1]) [0]) (Idle y ms c) x;
-      '(e2, (c, x)) ← happens_once 20 2 (Fails 0) c x;
-      '(e3, (c, x)) ← happens_once 20 2 (Asks (DoWrite 0 [data 4]) [1]) c x;
-      '(_, (c, x)) ← after_opening 20 true (comes_back 0 (Array (device_at x) [0; 1] (clean x)));
-      '(e4, _) ← happens_once 20 2 (Asks (DoRead Live 0 1) []) c x;
+      '(e1, (c, x)) ← happens_once D size 2 (Asks (DoWrite 0 [data 1]) [0]) (Idle y ms c) x;
+      '(e2, (c, x)) ← happens_once D size 2 (Fails 0) c x;
+      '(e3, (c, x)) ← happens_once D size 2 (Asks (DoWrite 0 [data 4]) [1]) c x;
+      '(_, (c, x)) ← after_opening D size true (comes_back 0 (Array (device_at x) [0; 1] (clean x)));
+      '(e4, _) ← happens_once D size 2 (Asks (DoRead Live 0 1) []) c x;
       Some (e1 ++ e2 ++ e3 ++ Return 0 Ok :: e4)%list
   | _ => None
   end.
@@ -319,23 +357,30 @@ Definition stale_read : list (entry (@block small)) :=
 
 Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
 
-Theorem record_needed : with_an_old_record = Some stale_read ∧
+Lemma stale_read_is_wrong : ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
+Proof. intros Had%check_recorded_correct. by vm_compute in Had. Qed.
+
+Theorem record_needed : with_an_old_record D 20 0 shape_of_small = Some stale_read ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
-Proof.
-  split; [by vm_compute|]. intros Had%check_recorded_correct. by vm_compute in Had.
-Qed.
+Proof. split; [by vm_compute|apply stale_read_is_wrong]. Qed.
 
 (** ** Blocks that do not give back what was put in: a nine comes back as an eight *)
-Definition forgotten_on_mirrors : list (@happening forgetful (@block forgetful)) :=
+Definition forgotten_on_mirrors {U} : list (@happening forgetful (@block forgetful) U) :=
   [Asks (DoWrite 9 [one]) [0]; Cuts DoFlush [] 0; Asks (DoRead Live 9 1) []].
 Definition forgotten_on_mirrors_shows : list (entry (@block forgetful)) :=
   [Event (Write 9 [one] Ok); Event (Flush CutShort); Event (Crash Ok); Event (Read Live 9 1 Ok [zero])].
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
 
-Theorem round_trip_needed_on_mirrors : ¬ (∀ z z' tr, formatted 20 2 10 z → lives 20 2 z tr z' →
-  admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
+Lemma forgotten_is_wrong {Y U} (D : programs Y U) size levels g :
+  disk_blocks g = 10 → leg_life D size 2 levels g forgotten_on_mirrors = Some forgotten_on_mirrors_shows →
+  ¬ (∀ z z' tr, formatted D size 2 10 z → lives D size 2 z tr z' →
+    admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
 Proof.
-  intros Hall. destruct (leg_life_lives 20 2 (Geometry 10 4 2 6 2 2) forgotten_on_mirrors
-    forgotten_on_mirrors_shows) as (z&z'&Hz&Hlives); [by intros a _ []|vm_compute; reflexivity|].
-  specialize (Hall _ _ _ Hz Hlives). apply check_recorded_correct in Hall. by vm_compute in Hall.
+  intros Hg Hlife Hall. apply leg_life_lives in Hlife as (z&z'&Hz&Hlives); [|by intros a _ []].
+  rewrite Hg in Hz. specialize (Hall _ _ _ Hz Hlives). apply check_recorded_correct in Hall.
+  by vm_compute in Hall.
 Qed.
+
+Theorem round_trip_needed_on_mirrors : ¬ (∀ z z' tr, formatted D 20 2 10 z → lives D 20 2 z tr z' →
+  admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
+Proof. by apply (forgotten_is_wrong D 20 0 (Geometry 10 4 2 6 2 2)); [|vm_compute]. Qed.

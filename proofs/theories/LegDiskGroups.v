@@ -4,14 +4,16 @@ bounded number of turns, while other devices fail between any two I/Os. The sche
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress
-  ProvedDiskBounds Devices Leg
-  LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement Progress
+  ProvedDiskBounds Devices Leg LegCorrect LegRefine LegProgress.
+From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress
   LegDiskProgress.
+Import DiskMachine(run_group, run_upkeep).
 
 Section Groups.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
-Local Notation machine := (@machine _ C).
+Local Notation machine := (machine C memory).
+Local Notation D := proved_programs.
 Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
 
 Definition plan_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
@@ -20,17 +22,17 @@ Definition plan_group y ws : option (list nat) := places_for y (length (blocks_o
 Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
   | CollectsFirst y ms c x h :
       plan_group y ws = None →
-      group_turn ws (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y Collect)), x, h)
+      group_turn ws (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y Collect)), x, h)
   | CollectedFirst ms c y x h : group_turn ws (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
   | CallsAll y ms c places x h :
       plan_group y ws = Some places →
-      group_turn ws (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (write_group y places ws)), x, h)
+      group_turn ws (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (run_group D y places ws)), x, h)
   | PerformsAll p x p' x' h : array_io p x p' x' → group_turn ws (Group ws p, x, h) [] (Group ws p', x', h)
   | AnswersAll ms c y x h :
       group_turn ws (Group ws (Finish (ms, c, (y, true))), x, h) (Event <$> writes_shown ws Ok)
         (Idle y ms c, x, h).
 
-Lemma group_turn_is_move ws z es z' : group_turn ws z es z' → move size count z es z'.
+Lemma group_turn_is_move ws z es z' : group_turn ws z es z' → move D size count z es z'.
 Proof. destruct 1; by constructor. Qed.
 
 (** The stated sizes: all writes are in range, there is a place for each of their blocks, their record goes
@@ -117,12 +119,13 @@ Proof.
 Qed.
 
 Theorem groups_are_performed n z tr y ms c x h ws :
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
   device_blocks (shape y) ≤ size → admissible_group y ws →
   ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
     (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives Hsize Hws. destruct (reached_related _ _ _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  intros Hz Hlives Hsize Hws.
+  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
   destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply group_ends_well; try done.
   by eapply holds_proper.
 Qed.

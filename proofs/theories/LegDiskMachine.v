@@ -1,26 +1,28 @@
-(** The proved disk on a leg: the programs of [ProvedDisk.v], each block I/O on the members. Devices fail
+(** A proved disk on a leg: its programs ([DiskMachine.v]), each block I/O on the members. Devices fail
 between any two I/Os, also when the power is off; they come back, or are replaced, between two requests.
 
 While fewer members answer than the code needs the disk is [Lost]: a read is answered [DataLost], and nothing
 else succeeds. It opens again when enough of them are back. *)
 From stdpp Require Import gmap strings.
+From LogDisk Require DiskMachine.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskRequests.
 From LogDisk Require Import Devices Leg.
+Import DiskMachine(programs, run_request, run_group, run_upkeep, run_recovery, run_format).
 
 Section LegDisk.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).    (* blocks of the leg, devices *)
 
 Inductive control :=
-  | Idle (y : memory) (ms : list nat) (c : bool)
-  | Busy (q : request) (p : array_program C (list nat * bool * outcome))
-  | Group (ws : list (nat * list block)) (p : array_program C (list nat * bool * (memory * bool)))
-  | Upkeep (p : array_program C (list nat * bool * memory))
-  | Settling (y : memory) (p : array_program C (list nat * bool))
+  | Idle (y : Y) (ms : list nat) (c : bool)
+  | Busy (q : request) (p : array_program C (list nat * bool * (Y * answer * list block)))
+  | Group (ws : list (nat * list block)) (p : array_program C (list nat * bool * (Y * bool)))
+  | Upkeep (p : array_program C (list nat * bool * Y))
+  | Settling (y : Y) (p : array_program C (list nat * bool))
   | Lost
   | Off
-  | Recovery (on : bool) (p : array_program C (list nat * bool * option memory)).
+  | Recovery (on : bool) (p : array_program C (list nat * bool * option Y)).
       (* [on]: the power is back, as far as anybody was told *)
 
 Definition powered (c : control) : bool := match c with Off | Recovery false _ => false | _ => true end.
@@ -52,16 +54,16 @@ Definition replaced (i : nat) (f : contents C) (ms : list nat) (c : bool) (x : a
   :=
   put_device (Array (device_at x) ms c) i (Device true (Medium f [])).
 
-Definition reopen (x : array C) : array_program C (list nat * bool * option memory) :=
-  open_leg size (members x) (clean x) (λ ms c, on_leg size ms c (recover Done)).
+Definition reopen (x : array C) : array_program C (list nat * bool * option Y) :=
+  open_leg size (members x) (clean x) (λ ms c, on_leg size ms c (run_recovery D)).
 
 Inductive move : machine → list (entry block) → machine → Prop :=
   | Call y ms c q places x h :
-      move (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (perform y places q)), x, h)
+      move (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (run_request D y places q)), x, h)
   | CallGroup y ms c ws places x h :
-      move (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (write_group y places ws)), x, h)
+      move (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (run_group D y places ws)), x, h)
   | Maintain y ms c u x h :
-      move (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y u)), x, h)
+      move (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y u)), x, h)
   | StartSettle y ms c x h :
       move (Idle y ms c, x, h) [] (Settling y (settle_leg size count ms c), x, h)
   | Rest y ms c x h :                       (* nothing is unflushed: the next opening need not compare *)
@@ -121,9 +123,9 @@ Inductive move : machine → list (entry block) → machine → Prop :=
 Definition whole (f : contents block) : array C :=
   Array (λ i, Device true (Medium (λ a, piece a i (f a)) [])) (seq 0 count) false.
 Definition formatted (n : nat) (s : machine) : Prop :=
-  ∃ g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
-    complete (on_leg size (seq 0 count) false (format g)) (whole f) = (Some (ms, c, Some y), x) ∧
-    s = (Idle y ms c, x, []).
+  ∃ levels g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
+    complete (on_leg size (seq 0 count) false (run_format D levels g)) (whole f) =
+      (Some (ms, c, Some y), x) ∧ s = (Idle y ms c, x, []).
 
 (** What the machine shows. *)
 Inductive lives : machine → list (entry block) → machine → Prop :=
@@ -131,3 +133,4 @@ Inductive lives : machine → list (entry block) → machine → Prop :=
   | lives_step s es s' tr s'' : move s es s' → lives s' tr s'' → lives s (es ++ tr) s''.
 
 End LegDisk.
+Global Arguments control {_} _ _. Global Arguments machine {_} _ _.

@@ -8,66 +8,18 @@ From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps
   ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
-  LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement Progress.
+  LegCorrect LegRefine LegProgress.
+From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress.
+Import DiskMachine(programs, run_request, run_upkeep).
 
-Section Progress.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Section Machine.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
-Local Notation machine := (@machine _ C).
-Implicit Types (x : array C) (y : memory) (q : request) (ms h : list nat) (z : machine).
+Local Notation machine := (machine C Y).
+Local Notation control := (control C Y).
+Implicit Types (x : array C) (h : list nat) (z : machine).
 
-(** ** The scheduler, and what may happen meanwhile *)
-
-(** Where [n] blocks go; nothing, if places must be collected first. *)
-Definition places_for y (n : nat) : option (list nat) :=
-  let places := first_free y n in if decide (length places = n) then Some places else None.
-Definition plan y q : option (list nat) := places_for y (length (data_of q)).
-
-Lemma places_for_free y n places :
-  places_for y n = Some places → length places = n ∧ is_Some (take_free places (free y)).
-Proof.
-  unfold places_for. destruct (decide _) as [Hlen|]; [|done]. intros [= <-]. split; [done|].
-  apply first_free_taken. unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen.
-  unfold base.size, map_size. lia.
-Qed.
-
-Lemma places_after_collection y n :
-  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) →
-    is_Some (places_for (collect y) n).
-Proof.
-  intros Hroom. unfold places_for.
-  destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
-  pose proof (collected_size (shape y) (current y) (newest y)). simpl. lia.
-Qed.
-
-(** What it does with the request [q]. *)
-Inductive turn q : machine → list (entry block) → machine → Prop :=
-  | Collects y ms c x h :
-      plan y q = None →
-      turn q (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y Collect)), x, h)
-  | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
-  | Calls y ms c places x h :
-      plan y q = Some places →
-      turn q (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (perform y places q)), x, h)
-  | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
-  | Answers ms c y r data x h :
-      turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
-
-(** The power returns, or a member does. *)
-Inductive recovery_turn : machine → list (entry block) → machine → Prop :=
-  | Begins x h : recovery_turn (Off, x, h) [] (Recovery false (reopen size x), x, h)
-  | Reopens x h : recovery_turn (Lost, x, h) [] (Recovery true (reopen size x), x, h)
-  | Recovers on p x p' x' h :
-      array_io p x p' x' → recovery_turn (Recovery on p, x, h) [] (Recovery on p', x', h)
-  | Opens (on : bool) ms c y x h :
-      recovery_turn (Recovery on (Finish (ms, c, Some y)), x, h)
-        ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, []).
-
-Lemma turn_is_move q z es z' : turn q z es z' → move size count z es z'.
-Proof. destruct 1; by constructor. Qed.
-
-Lemma recovery_turn_is_move z es z' : recovery_turn z es z' → move size count z es z'.
-Proof. destruct 1; by constructor. Qed.
+(** ** What may happen meanwhile *)
 
 (** A device fails. *)
 Definition one_fails z z' : Prop :=
@@ -76,7 +28,7 @@ Definition one_fails z z' : Prop :=
 (** What is assumed next is true. *)
 Definition agreed {A} (p : array_program C A) : Prop :=
   match p with AssumeThat φ _ => φ = true | _ => True end.
-Definition all_agreed (c : @control _ C) : Prop :=
+Definition all_agreed (c : control) : Prop :=
   match c with
   | Busy _ p => agreed p
   | Group _ p => agreed p
@@ -88,7 +40,7 @@ Definition all_agreed (c : @control _ C) : Prop :=
 (** Any of them do, but enough members are left. *)
 Definition weather z z' : Prop := rtc one_fails z z' ∧ enough z'.1.2 ∧ all_agreed z'.1.1.
 
-Lemma one_fails_is_move z z' : one_fails z z' → ∃ es, move size count z es z'.
+Lemma one_fails_is_move z z' : one_fails z z' → ∃ es, move D size count z es z'.
 Proof. destruct z as [[c x] h]. intros (i&x'&Hi&Hx&->). eexists. by constructor. Qed.
 
 Lemma weather_tolerable z z' : weather z z' → z'.1.1 = z.1.1 ∧ tolerable z.1.2 z'.1.2.
@@ -153,6 +105,70 @@ Proof.
   { destruct p; try done. inversion Hone. }
   split; [done|]. replace k with (n1 + n') by lia. apply IH; [lia|by apply Hall].
 Qed.
+
+(** ** Recovery: the power returns, or a member does *)
+
+Inductive recovery_turn : machine → list (entry block) → machine → Prop :=
+  | Begins x h : recovery_turn (Off, x, h) [] (Recovery false (reopen D size x), x, h)
+  | Reopens x h : recovery_turn (Lost, x, h) [] (Recovery true (reopen D size x), x, h)
+  | Recovers on p x p' x' h :
+      array_io p x p' x' → recovery_turn (Recovery on p, x, h) [] (Recovery on p', x', h)
+  | Opens (on : bool) ms c y x h :
+      recovery_turn (Recovery on (Finish (ms, c, Some y)), x, h)
+        ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, []).
+
+Lemma recovery_turn_is_move z es z' : recovery_turn z es z' → move D size count z es z'.
+Proof. destruct 1; by constructor. Qed.
+
+End Machine.
+
+Section Progress.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Variables (size count : nat).
+Local Notation machine := (machine C memory).
+Local Notation D := proved_programs.
+Local Notation reopen := (reopen D size).
+Implicit Types (x : array C) (y : memory) (q : request) (ms h : list nat) (z : machine).
+
+(** ** The scheduler *)
+
+(** Where [n] blocks go; nothing, if places must be collected first. *)
+Definition places_for y (n : nat) : option (list nat) :=
+  let places := first_free y n in if decide (length places = n) then Some places else None.
+Definition plan y q : option (list nat) := places_for y (length (data_of q)).
+
+Lemma places_for_free y n places :
+  places_for y n = Some places → length places = n ∧ is_Some (take_free places (free y)).
+Proof.
+  unfold places_for. destruct (decide _) as [Hlen|]; [|done]. intros [= <-]. split; [done|].
+  apply first_free_taken. unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen.
+  unfold base.size, map_size. lia.
+Qed.
+
+Lemma places_after_collection y n :
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) →
+    is_Some (places_for (collect y) n).
+Proof.
+  intros Hroom. unfold places_for.
+  destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
+  pose proof (collected_size (shape y) (current y) (newest y)). simpl. lia.
+Qed.
+
+(** What it does with the request [q]. *)
+Inductive turn q : machine → list (entry block) → machine → Prop :=
+  | Collects y ms c x h :
+      plan y q = None →
+      turn q (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y Collect)), x, h)
+  | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
+  | Calls y ms c places x h :
+      plan y q = Some places →
+      turn q (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (run_request D y places q)), x, h)
+  | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
+  | Answers ms c y r data x h :
+      turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
+
+Lemma turn_is_move q z es z' : turn q z es z' → move D size count z es z'.
+Proof. destruct 1; by constructor. Qed.
 
 (** ** Requests *)
 
@@ -264,14 +280,14 @@ Definition turns_of (g : geometry) (w : nat) q : nat := 4 + ios_on w (request_io
 Lemma planned_ends y f d ms c x h q places :
   represents y f d → device_blocks (shape y) ≤ size → admissible y q → plan y q = Some places →
   each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well weather (turn q) (answered_ok q) (S (ios_on (length ms) (request_ios (shape y) q) + 1))
+  ends_well (weather count) (turn q) (answered_ok q) (S (ios_on (length ms) (request_ios (shape y) q) + 1))
     (Idle y ms c, x, h).
 Proof.
   intros Hy Hsize Hq Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
   simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
-  apply (machine_ends (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [done| | | |lia|].
+  apply (machine_ends count (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [done| | | |lia|].
   - intros. by apply Performs.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
   - intros [[ms2 c2] [[y2 r] data]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3.
@@ -292,7 +308,7 @@ Qed.
 Lemma request_ends y f d ms c x h q :
   represents y f d → device_blocks (shape y) ≤ size → admissible y q →
   each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+  ends_well (weather count) (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
 Proof.
   intros Hy Hsize Hq Hx Hms Hproper. unfold turns_of. destruct (plan y q) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_ends]. lia. }
@@ -317,12 +333,12 @@ Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_
 
 Lemma reopen_ends (on : bool) T M x h :
   holds size count T M x → (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) →
-  ends_well weather recovery_turn open_again
+  ends_well (weather count) (recovery_turn D size) open_again
     (opening_ios size (length (members x)) + ios_on (length (members x)) (size + 3) + 1)
-    (Recovery on (reopen size x), x, h).
+    (Recovery on (reopen x), x, h).
 Proof.
   intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
-  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y));
+  apply (machine_ends count (recovery_turn D size) open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y));
     [done| | | |lia|].
   - intros. by apply Recovers.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
@@ -330,7 +346,7 @@ Proof.
     destruct (Hr _ H3) as [y Hy]. simpl in Hy. subst r. split; [do 2 eexists; by apply Opens|].
     intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - unfold reopen. apply (ends_opened size count _ _ _ M); try done.
+  - unfold LegDiskMachine.reopen. apply (ends_opened size count _ _ _ M); try done.
     intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (g&d&Hg&Hsize).
     pose proof (sublist_length _ _ Hs) as Hlen.
     eapply (ends_on_leg size count _ _ _ _ (Medium f [])); try done.
@@ -342,20 +358,13 @@ Qed.
 
 (** ** Every state that is reached *)
 
-Lemma reached_related n z tr z' :
-  formatted size count n z → lives size count z tr z' → ∃ v S, related size count z' v S.
-Proof.
-  intros Hz Hlives. pose proof (formatted_related size count n z Hz) as Hrel.
-  destruct (lives_related size count _ _ _ _ _ Hlives Hrel) as (v&S&?&_).
-  by exists v, S.
-Qed.
-
 Theorem requests_are_answered n z tr y ms c x h q :
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
   device_blocks (shape y) ≤ size → admissible y q →
-  ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+  ends_well (weather count) (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives Hsize Hq. destruct (reached_related _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  intros Hz Hlives Hsize Hq.
+  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
   destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply request_ends; try done. by eapply holds_proper.
 Qed.
 
@@ -392,17 +401,20 @@ Proof.
 Qed.
 
 Theorem recovery_is_finished n z tr c x h :
-  formatted size count n z → lives size count z tr (c, x, h) → c = Off ∨ c = Lost → 0 < size →
+  formatted D size count n z → lives D size count z tr (c, x, h) → c = Off ∨ c = Lost → 0 < size →
   devices_suffice x →
-  ends_well weather recovery_turn open_again (recovery_turns (length (members x))) (c, x, h).
+  ends_well (weather count) (recovery_turn D size) open_again (recovery_turns (length (members x))) (c, x, h).
 Proof.
-  intros Hz Hlives Hc Hpos Hsize. destruct (reached_related _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  intros Hz Hlives Hc Hpos Hsize.
+  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
   assert (∃ T M R g, holds size count T M x ∧ safe R M ∧ ∀ f, R f → ∃ d, recoverable g d f) as
     (T&M&R&g&Hx&HM&HR).
   { destruct Hc as [-> | ->].
-    - destruct Hserves as (g&M&HM&Hx). exists (failed v ++ h), M, (survivor g S), g. split_and!; [done..|].
+    - destruct Hserves as (g&M&HM&Hx). exists (failed v ++ h), M, (survivor recoverable g S), g.
+      split_and!; [done..|].
       intros f (d&_&Hd). by exists d.
-    - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, (remains g S), g. split_and!; [done..|].
+    - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, (remains recoverable g S), g.
+      split_and!; [done..|].
       intros f (d&_&Hd). by exists d. }
   intros [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
   assert (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) as Hall.

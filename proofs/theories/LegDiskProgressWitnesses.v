@@ -2,16 +2,17 @@
 snapshot left refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
-  ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Devices Leg LegCorrect LegCode LegProgress
-  LegDiskMachine LegDiskExecution LegDiskProgress LegDiskGroups Progress.
+  ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Devices Leg LegCorrect LegCode
+  LegProgress LegDiskMachine LegDiskExecution LegDiskProgress LegDiskGroups Progress.
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
 Local Instance untorn : tearing := λ _, False.
+Local Notation D := proved_programs.
 
 Section Calm.
 Context `{!blocks}.
-Local Notation machine := (@machine _ block).
+Local Notation machine := (machine block memory).
 Implicit Types x : array block.
 
 (** A program as it goes while nothing fails; nothing, where [calm] is not true on the way. *)
@@ -32,7 +33,7 @@ Fixpoint calmly {A} (calm : array block → bool) (p : array_program block A) x 
 
 Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine → list (entry block) → machine →
   Prop)
-    good (under_way : array_program block A → control) calm p x p' x' (h : list nat) n :
+    good (under_way : array_program block A → control block memory) calm p x p' x' (h : list nat) n :
   (∀ c x, calm x = true → all_agreed c → weather (c, x, h) (c, x, h)) →
   (∀ p x p' x', array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
   (∀ p x, ¬ good [] (under_way p, x, h)) → (∀ p, agreed p → all_agreed (under_way p)) →
@@ -61,7 +62,8 @@ Qed.
 
 Definition somebody_up x : bool := existsb (λ i, up (device_at x i)) (members x).
 
-Lemma somebody_up_calm count c x h : somebody_up x = true → all_agreed c → weather count (c, x, h) (c, x, h).
+Lemma somebody_up_calm count (c : control block memory) x h :
+  somebody_up x = true → all_agreed c → weather count (c, x, h) (c, x, h).
 Proof.
   intros (i&Hi%elem_of_list_In&Hup)%existsb_exists Hc. split; [apply rtc_refl|]. split; [|done].
   assert (i ∈ up_members x) as Hin by by apply elem_of_list_filter. unfold enough. simpl in *.
@@ -114,17 +116,17 @@ Definition born (size : nat) (g : geometry) : option (memory * list nat * bool *
   end.
 
 Lemma born_formatted size g y ms c x :
-  born size g = Some (y, ms, c, x) → formatted size 2 (disk_blocks g) (Idle y ms c, x, []).
+  born size g = Some (y, ms, c, x) → formatted D size 2 (disk_blocks g) (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
-  exists g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
+  exists 0, g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
 Qed.
 End Calm.
 
-Local Notation formatted := (@formatted small _ mirrored untorn).
-Local Notation reopen := (@reopen small _ mirrored).
-Local Notation lives := (@lives small _ mirrored).
-Local Notation recovery_turn := (@recovery_turn small _ mirrored).
+Local Notation formatted := (@formatted small _ mirrored untorn _ _ D).
+Local Notation reopen := (@reopen small _ mirrored _ _ D).
+Local Notation lives := (@lives small _ mirrored _ _ D).
+Local Notation recovery_turn := (@recovery_turn small _ mirrored _ _ D).
 
 (** The request is never answered well, in whatever number of turns. *)
 Definition stuck (size : nat) (q : @request small) (y : memory) (ms : list nat) (c : bool)
@@ -227,7 +229,7 @@ Definition stops_without_members : bool :=
   | None => false
   end.
 
-Lemma one_device_fails `{!blocks} count c (x : array block) h i : i < count →
+Lemma one_device_fails `{!blocks} {Y} count (c : control block Y) (x : array block) h i : i < count →
   one_fails count (c, x, h) (c, put_device x i (Device false (Medium (stable (store (device_at x i))) [])),
     if powered c then h else i :: h).
 Proof.
@@ -249,7 +251,7 @@ Proof.
   { eapply rtc_l; [apply (one_device_fails 2 Off _ [] 0); lia|].
     eapply rtc_l; [|apply rtc_refl]. exact (one_device_fails 2 Off (put_device (powerless x) 0 _) [0] 1
       ltac:(lia)). }
-  destruct (Hall _ _ (Begins 20 _ _)) as [(?&?&?&?&[=])|[_ Hrest]].
+  destruct (Hall _ _ (Begins D 20 _ _)) as [(?&?&?&?&[=])|[_ Hrest]].
   destruct (calmly _ (reopen 20 _) _) as [[[] x']|] eqn:Hcalmly; try done.
   assert (true = true ∧ ∃ n', ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n'
     (Recovery false Stop, x', [1; 0])) as [_ [n' Hn']].

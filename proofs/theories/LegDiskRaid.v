@@ -1,8 +1,10 @@
-(** Executions of the proved disk on RAID-5 and RAID-6, computed, and what its theorem needs of the code. *)
+(** Executions of the proved disk with whole maps on RAID-5 and RAID-6, computed, and what its theorem needs
+of the code. *)
 From stdpp Require Import gmap strings vector.
 From LogDisk Require Import Parity RedundancyCode VirtualDisk RecordedTrace Checker CheckerCorrect Medium
-  Codec ProvedDisk ProvedDiskRequests ProvedDiskInvariant ProvedDiskExecution Devices Leg LegCorrect LegCode
-  LegDiskMachine LegDiskExecution.
+  Codec ProvedDisk ProvedDiskRequests ProvedDiskInvariant ProvedDiskMachine ProvedDiskExecution.
+From LogDisk Require Import Devices Leg LegCorrect LegCode LegDiskMachine LegDiskExecution.
+Import DiskMachine(programs).
 Local Open Scope string_scope.
 
 (** ** Blocks of [k] pieces of [n] bytes: the words go round the pieces *)
@@ -64,10 +66,11 @@ Definition tears_from (a : nat) : tearing := le a.
 (** Of the blocks from address [a] devices have pieces, of the others each has all. *)
 Definition raid_of_two (m a : nat) : cutting (@block two_pieces) (@block two_pieces + vec byte 40) :=
   raid_leg (torn := tears_from a) (decided := le_dec a) 40 2 m id id.
-Local Notation happening := (@happening two_pieces (@block two_pieces + vec byte 40)).
+Notation happening U := (@happening two_pieces (@block two_pieces + vec byte 40) U).
+Local Notation D := proved_programs.
 Local Notation shown := (list (entry (@block two_pieces))).
 
-Definition everything_on_raid5 : list happening :=
+Definition everything_on_raid5 : list (happening upkeep) :=
   [Asks (DoWrite 0 [content 1; content 2]) [0; 1]; Asks (DoSnapshot "s") [];
    Cuts (DoWrite 0 [content 3]) [2] 2;         (* device 0 has a piece of a block of the checkpoint *)
    Asks (DoRead Live 0 2) [];
@@ -94,21 +97,21 @@ Definition everything_on_raid5_shows : shown :=
 Lemma raid_of_two_laws m a : 1 ≤ m ≤ 2 → cutting_laws (H := raid_of_two m a) (torn := tears_from a) (2 + m).
 Proof. intros Hm. by apply raid_leg_laws; [|lia|lia|lia]. Qed.
 
-(** Superblock, headers and the log of [shape_of_small] are below 5. *)
-Lemma raid_life_lives m es (tr : shown) :
-  @leg_life two_pieces _ (raid_of_two m 5) 20 (2 + m) shape_of_small es = Some tr →
-  ∃ z z', @formatted two_pieces _ (raid_of_two m 5) (tears_from 5) 20 (2 + m) 4 z ∧
-    @lives two_pieces _ (raid_of_two m 5) 20 (2 + m) z tr z'.
-Proof. apply leg_life_lives. unfold whole_records, tears, tears_from. simpl. lia. Qed.
+(** Superblock, headers and a log of two records are below 5. *)
+Lemma raid_life_lives {Y U} (D : programs Y U) m size levels g es (tr : shown) :
+  log_blocks g = 2 → @leg_life two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) levels g es = Some tr →
+  ∃ z z', @formatted two_pieces _ (raid_of_two m 5) (tears_from 5) _ _ D size (2 + m) (disk_blocks g) z ∧
+    @lives two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) z tr z'.
+Proof. intros Hg. apply leg_life_lives. unfold whole_records, tears, tears_from. rewrite Hg. simpl. lia. Qed.
 
 Theorem raid5_life_exists : ∃ z z',
-  @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) 20 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 5) 20 3 z everything_on_raid5_shows z'.
-Proof. apply (raid_life_lives 1 everything_on_raid5). by vm_compute. Qed.
+  @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 20 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 5) _ _ D 20 3 z everything_on_raid5_shows z'.
+Proof. by apply (raid_life_lives D 1 20 0 shape_of_small everything_on_raid5); [|vm_compute]. Qed.
 
 (** ** On RAID-6: P and Q, on four devices of which two fail at a time *)
 
-Definition everything_on_raid6 : list happening :=
+Definition everything_on_raid6 {U} : list (happening U) :=
   [Asks (DoWrite 0 [content 1; content 2]) [0; 1]; Fails 0; Fails 1; Asks (DoRead Live 0 2) [];
    Asks (DoWrite 0 [content 3]) [2]; Asks (DoRead Live 0 2) []; Fails 2; Asks (DoRead Live 0 2) [];
    Returns 2; Opens; Returns 0; Gets 1 (inr Parity.zeroes); Settles; Fails 2; Fails 3;
@@ -121,9 +124,9 @@ Definition everything_on_raid6_shows : shown :=
    Event (Read Live 0 2 Ok [content 3; content 2])].
 
 Theorem raid6_life_exists : ∃ z z',
-  @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) 20 4 4 z ∧
-  @lives two_pieces _ (raid_of_two 2 5) 20 4 z everything_on_raid6_shows z'.
-Proof. apply (raid_life_lives 2 everything_on_raid6). by vm_compute. Qed.
+  @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 20 4 4 z ∧
+  @lives two_pieces _ (raid_of_two 2 5) _ _ D 20 4 z everything_on_raid6_shows z'.
+Proof. by apply (raid_life_lives D 2 20 0 shape_of_small everything_on_raid6); [|vm_compute]. Qed.
 
 (** ** What the theorem needs of the code *)
 
@@ -133,39 +136,54 @@ Definition no_parity : RedundancyCode.code (vec byte 40) :=
 Definition without_parity : cutting (@block two_pieces) (@block two_pieces + vec byte 40) :=
   of_code (torn := tears_from 5) (decided := le_dec 5) no_parity vec_to_list (vector_of 40 2).
 
-Definition one_fails : list happening :=
+Definition one_fails {U} : list (happening U) :=
   [Asks (DoWrite 0 [content 1]) [0]; Fails 0; Asks (DoRead Live 0 1) []].
 Definition wrong_without_parity : shown :=
   [Event (Write 0 [content 1] Ok); Fail 0 Ok; Event (Read Live 0 1 Ok [zero_block])].
 
 Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) := (_ : EqDecision (vec (vec byte 40) 2)).
 
-Theorem code_needed : ∃ z z',
-  @formatted two_pieces _ without_parity (tears_from 5) 20 3 4 z ∧
-  @lives two_pieces _ without_parity 20 3 z wrong_without_parity z' ∧
-  ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
+Lemma wrong_code {Y U} (D : programs Y U) size levels g : disk_blocks g = 4 → log_blocks g = 2 →
+  @leg_life two_pieces _ without_parity _ _ D size 3 levels g one_fails = Some wrong_without_parity →
+  ∃ z z', @formatted two_pieces _ without_parity (tears_from 5) _ _ D size 3 4 z ∧
+    @lives two_pieces _ without_parity _ _ D size 3 z wrong_without_parity z' ∧
+    ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
 Proof.
-  destruct (@leg_life_lives two_pieces _ without_parity (tears_from 5) 20 3 shape_of_small one_fails
-    wrong_without_parity) as (z&z'&Hz&Hlives); [|by vm_compute|].
-  { unfold whole_records, tears, tears_from. simpl. lia. }
-  exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct. by vm_compute in Had.
+  intros Hg Hlog Hlife. apply (leg_life_lives (torn := tears_from 5)) in Hlife as (z&z'&Hz&Hlives).
+  2:{ unfold whole_records, tears, tears_from. rewrite Hlog. simpl. lia. }
+  rewrite Hg in Hz. exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct.
+  by vm_compute in Had.
 Qed.
+
+Theorem code_needed : ∃ z z',
+  @formatted two_pieces _ without_parity (tears_from 5) _ _ D 20 3 4 z ∧
+  @lives two_pieces _ without_parity _ _ D 20 3 z wrong_without_parity z' ∧
+  ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
+Proof. by apply (wrong_code D 20 0 shape_of_small); [..|vm_compute]. Qed.
 
 (** Blocks of several pieces that are thought not to tear: the log is of such. The record of a request that
 the power cut has a piece of an older one, and so it unmaps another block. *)
-Definition torn_record : list happening :=
+Definition torn_record {U} (ios : nat) : list (happening U) :=
   [Asks (DoUnmap 0 1) []; Asks (DoWrite 0 [content 1; content 2]) [0; 1];
-   Cuts (DoUnmap 2 1) [] 14; Asks (DoRead Live 0 2) []].
+   Cuts (DoUnmap 2 1) [] ios; Asks (DoRead Live 0 2) []].
 Definition torn_record_shows : shown :=
   [Event (Unmap 0 1 Ok); Event (Write 0 [content 1; content 2] Ok);
    Event (Unmap 2 1 CutShort); Event (Crash Ok); Event (Read Live 0 2 Ok [zero_block; content 2])].
 
-Theorem tearing_needed : ∃ z z',
-  @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) 20 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 0) 20 3 z torn_record_shows z' ∧
-  ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
+Lemma torn_is_wrong {Y U} (D : programs Y U) size levels g ios : disk_blocks g = 4 →
+  @leg_life two_pieces _ (raid_of_two 1 0) _ _ D size 3 levels g (torn_record ios) = Some torn_record_shows →
+  ∃ z z', @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D size 3 4 z ∧
+    @lives two_pieces _ (raid_of_two 1 0) _ _ D size 3 z torn_record_shows z' ∧
+    ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
 Proof.
-  destruct (@leg_life_lives two_pieces _ (raid_of_two 1 0) (λ _, False) 20 3 shape_of_small torn_record
-    torn_record_shows) as (z&z'&Hz&Hlives); [by intros a _ []|by vm_compute|].
-  exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct. by vm_compute in Had.
+  intros Hg Hlife. apply (leg_life_lives (torn := λ _, False)) in Hlife as (z&z'&Hz&Hlives);
+    [|by intros a _ []].
+  rewrite Hg in Hz. exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct.
+  by vm_compute in Had.
 Qed.
+
+Theorem tearing_needed : ∃ z z',
+  @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D 20 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 0) _ _ D 20 3 z torn_record_shows z' ∧
+  ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
+Proof. by apply (torn_is_wrong D 20 0 shape_of_small 14); [|vm_compute]. Qed.

@@ -1,14 +1,17 @@
-(** The proved disk on a leg keeps the contract, and answers [DataLost] only when more devices failed than the
-code can do without. *)
+(** A proved disk on a leg keeps the contract if its programs are crash safe, and answers [DataLost] only when
+more devices failed than the code can do without. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskRefinement DiskMachine
-  Devices Leg LegCorrect LegRefine LegDiskMachine.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec.
+From LogDisk Require Import ProvedDisk(geometry, disk_blocks, request(..)).
+From LogDisk Require Import ProvedDiskMaps ProvedDiskRequests DiskMachine Devices Leg LegCorrect LegRefine
+  LegDiskMachine.
 
 Section Refinement.
-Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing}.
-Variables (size count : nat).
-Context {laws : cutting_laws count}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type}.
+Context (D : programs Y U) (size count : nat).
+Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
+  (recoverable : geometry → disk block → contents block → Prop).
+Context (programs_safe : crash_safe_programs D shape represents recoverable) {laws : cutting_laws count}.
 Implicit Types (x : array C) (d : disk block) (f : contents block) (s : state block).
 Implicit Types (S : state block → Prop) (v : devices) (T h : list nat) (q : request).
 Local Notation protects := (protects size count).
@@ -17,6 +20,13 @@ Local Notation striped := (striped size count).
 Local Notation holds := (holds size count).
 Local Notation leg_end := (leg_end size count).
 Local Notation spare := (count - fewest).
+Local Notation control := (control C Y).
+Local Notation machine := (machine C Y).
+Local Notation outcome_left := (outcome_left recoverable).
+Local Notation answered_with := (answered_with shape represents).
+Local Notation writes_left := (writes_left recoverable).
+Local Notation writes_end := (writes_end shape represents).
+Local Notation kept_as := (kept_as shape represents).
 
 (** ** What the machine's state stands for
 
@@ -25,14 +35,14 @@ later says in which. *)
 
 (** A disk of these, *)
 Definition remains g S f : Prop := ∃ d, S (settled (disk_blocks g) d) ∧ recoverable g d f.
-Definition remembered g S (r : option memory) (m : medium block) : Prop :=
-  ∃ y d, r = Some y ∧ S (settled (disk_blocks g) d) ∧ keeps g d y m.
+Definition remembered g S (r : option Y) (m : medium block) : Prop :=
+  ∃ y d, r = Some y ∧ S (settled (disk_blocks g) d) ∧ kept_as g d y m.
 (** or one that a power cut may leave of them. *)
 Definition left_of g S d : Prop :=
   ∃ s, S s ∧ VirtualDisk.size s = disk_blocks g ∧ power s = false ∧ exactly d ∈ survivors s.
 Definition survivor g S f : Prop := ∃ d, left_of g S d ∧ recoverable g d f.
-Definition recovered g S (r : option memory) (m : medium block) : Prop :=
-  ∃ y d, r = Some y ∧ left_of g S d ∧ keeps g d y m.
+Definition recovered g S (r : option Y) (m : medium block) : Prop :=
+  ∃ y d, r = Some y ∧ left_of g S d ∧ kept_as g d y m.
 
 (** [T]: who has failed, as far as the contract knows. Of the others there are fewer than the code needs. *)
 Definition too_many T : Prop := length (filter (λ i, i ∉ T) (seq 0 count)) < fewest.
@@ -46,9 +56,9 @@ Definition serves T (c : control) x S : Prop :=
   | Idle y ms c => ∃ f d, S (settled (disk_blocks (shape y)) d) ∧ striped T (Medium f []) x ∧
       members x = ms ∧ clean x = c ∧ represents y f d
   | Busy q p => ∃ g d, let s := settled (disk_blocks g) d in
-      S s ∧ runs T (crash_outcome g s q) (answers g s q) p x
-  | Group ws p => ∃ g d, S (settled (disk_blocks g) d) ∧ runs T (group_outcome g d ws) (group_ends g d ws) p x
-  | Upkeep p => ∃ g d, S (settled (disk_blocks g) d) ∧ runs T (recoverable g d) (keeps g d) p x
+      S s ∧ runs T (outcome_left g s q) (answered_with g s q) p x
+  | Group ws p => ∃ g d, S (settled (disk_blocks g) d) ∧ runs T (writes_left g d ws) (writes_end g d ws) p x
+  | Upkeep p => ∃ g d, S (settled (disk_blocks g) d) ∧ runs T (recoverable g d) (kept_as g d) p x
   | Settling y p => ∃ f d, S (settled (disk_blocks (shape y)) d) ∧ represents y f d ∧
       array_safe (protects T (recoverable (shape y) d)) (settled_end size count (Medium f []))
         (stopped T (recoverable (shape y) d)) p x
@@ -171,10 +181,8 @@ End Runs.
 Lemma serves_more T T' c x S : (∀ i, i < count → i ∈ T → i ∈ T') → serves T c x S → serves T' c x S.
 Proof.
   intros HT. destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl.
+  2-4: intros (g&d&Hs&Hp); exists g, d; split; [done|]; by eapply runs_more.
   - intros (f&d&Hs&Hx&Hrest). exists f, d. split; [done|]. split; [by eapply striped_more|done].
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_more.
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_more.
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_more.
   - intros (f&d&Hs&Hy&Hp). exists f, d. split; [done|]. split; [done|].
     eapply array_safe_mono, Hp; [by intros ?; apply protects_more|done|by intros ?; apply stopped_mono].
   - intros (g&Hp&Hmany). exists g. split; [by eapply protects_more|by eapply too_many_more].
@@ -186,11 +194,9 @@ Qed.
 Lemma serves_fails T c x x' S : fails x x' → serves T c x S → serves T c x' S.
 Proof.
   intros Hx. destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl.
+  2-4: intros (g&d&Hs&Hp); exists g, d; split; [done|]; by eapply runs_fails.
   - intros (f&d&Hs&Hm&<-&<-&Hy). destruct (Hx) as (Hm'&Hc'&_). exists f, d. split_and!; try done.
     by eapply striped_fails.
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_fails.
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_fails.
-  - intros (g&d&Hs&Hp). exists g, d. split; [done|]. by eapply runs_fails.
   - intros (f&d&Hs&Hy&Hp). exists f, d. split_and!; [done..|]. by eapply array_safe_fails.
   - intros (g&Hp&Hmany). exists g. split; [by eapply protects_fails|done].
   - intros (g&Hp). exists g. by eapply protects_fails.
@@ -204,10 +210,8 @@ Proof.
   intros HS. assert (powered c = false → ∀ g d, left_of g S d → left_of g S' d) as Hleft.
   { intros Hc g d (s&Hs&Hsize&Hp&Hd). exists s. split_and!; try done. apply HS; [done|congruence]. }
   destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl.
+  2-4: intros (g&d&Hs&Hp); exists g, d; split; [by apply HS|done].
   - intros (f&d&Hs&Hrest). exists f, d. split; [by apply HS|done].
-  - intros (g&d&Hs&Hp). exists g, d. split; [by apply HS|done].
-  - intros (g&d&Hs&Hp). exists g, d. split; [by apply HS|done].
-  - intros (g&d&Hs&Hp). exists g, d. split; [by apply HS|done].
   - intros (f&d&Hs&Hp). exists f, d. split; [by apply HS|done].
   - intros (g&Hp&Hmany). exists g. split; [|done]. eapply protects_mono; [|done].
     intros f (d&Hs&Hr). exists d. split; [by apply HS|done].
@@ -296,16 +300,12 @@ Proof.
   - by specialize (Hdown i Hi Hup').
 Qed.
 
-Lemma recoverable_safe g d f : recoverable g d f → safe (recoverable g d) (Medium f []).
-Proof. intros Hf. by eapply safe_recoverable. Qed.
-
-Lemma recover_on (R : contents block → Prop) (Q : option memory → medium block → Prop) g d f :
-  recoverable g d f → (∀ f, recoverable g d f → R f) → (∀ y m, keeps g d y m → Q (Some y) m) →
-  crash_safe R Q (recover Done) (Medium f []).
+Lemma recover_on (R : contents block → Prop) (Q : option Y → medium block → Prop) g d f :
+  recoverable g d f → (∀ f, recoverable g d f → R f) → (∀ y m, kept_as g d y m → Q (Some y) m) →
+  crash_safe R Q (run_recovery D) (Medium f []).
 Proof.
-  intros Hf HR HQ. eapply crash_safe_recover; [done..|].
-  intros y' f' Hy' Hshape. split; [apply (safe_represents _ y' f' d); [done|by rewrite Hshape]|].
-  apply HQ. by exists f'.
+  intros Hf HR HQ. eapply crash_safe_mono, safe_recovery; [exact HR| |done|exact Hf].
+  intros r m (y&->&Hk). by apply HQ.
 Qed.
 
 Lemma holds_comes_back T M i x :
@@ -399,7 +399,7 @@ Proof.
     destruct He as [->| ->]; [by left|by split]. }
   destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl in Hs; cbn [when_cut] in *.
   - destruct Hs as (f&d&Hs&[Hh _]&_&_&Hy). apply (Hcut (shape y) (recoverable (shape y) d)); [|by eauto].
-    exists (Medium f []). split; [by apply (safe_represents _ y f d)|done].
+    exists (Medium f []). split; [by eapply safe_idle|done].
   - destruct Hs as (g&d&Hs&Hp%runs_now). eapply (Hcut g); [exact Hp|]. intros f (d'&Hd'&Hr). exists d'.
     split; [|done].
     apply (left_cut v S g d _ (match faults (settled (disk_blocks g) d) q with
@@ -451,7 +451,7 @@ Lemma settle_starts y ms c x h :
 Proof.
   intros v S (Hs&Hfine&Hh). simpl in Hs. destruct Hs as (f&d&Hs&Hm&<-&<-&Hy). split; [|done].
   exists f, d. split_and!; [by apply after_quiet|done|].
-  apply (safe_settle size count _ _ (Medium f [])); try done; [by apply (safe_represents _ y f d)|].
+  apply (safe_settle size count _ _ (Medium f [])); try done; [by eapply safe_idle|].
   intros i Hi Hno. destruct (up (device_at x i)) eqn:Hup; [|by apply Hfine].
   destruct Hm as [Hm _]. by destruct (holds_members _ _ _ _ _ Hm i Hi Hup).
 Qed.
@@ -572,14 +572,14 @@ Proof.
 Qed.
 
 (** and opens again. *)
-Lemma lost_reopens x h : simulated (Lost, x, h) [] (Recovery true (reopen size x), x, h).
+Lemma lost_reopens x h : simulated (Lost, x, h) [] (Recovery true (reopen D size x), x, h).
 Proof.
   apply inside; [|done..]. intros T S (g&Hp&_). exists g. apply runs_opened; [done|].
   intros f (d&Hs&Hr). eapply recover_on; [done|by exists d|]. intros y m Hk. by exists y, d.
 Qed.
 
 (** The power comes back. *)
-Lemma power_is_back x h : simulated (Off, x, h) [] (Recovery false (reopen size x), x, h).
+Lemma power_is_back x h : simulated (Off, x, h) [] (Recovery false (reopen D size x), x, h).
 Proof.
   apply inside; [|done..]. intros T S (g&Hp). exists g. apply runs_opened; [done|].
   intros f (d&Hs&Hr). eapply recover_on; [done|by exists d|]. intros y m Hk. by exists y, d.
@@ -673,7 +673,7 @@ Proof.
   pose proof (fine_replaced v i f (others i (members x)) (clean x) x Hfine) as Hfine'.
   split; [|split; [exact Hfine'|done]]. exists (shape y). split.
   - exists (Medium f' []). split; [|exact Hm']. intros f2 Hf2. exists d. split; [by eapply after_one|].
-    by apply (safe_represents (recoverable (shape y) d) y f' d).
+    by eapply safe_idle.
   - refine (stopped_too_many _ (λ _, True) _ _ Hfine'). split; [by exists (Medium f' [])|].
     eapply Nat.le_lt_trans; [apply filter_length|done].
 Qed.
@@ -691,7 +691,7 @@ Qed.
 
 Local Ltac quiet := apply inside; [intros T S|by intros; first [done|eapply array_io_up]|done].
 
-Lemma related_move z es z' : move size count z es z' → simulated z es z'.
+Lemma related_move z es z' : move D size count z es z' → simulated z es z'.
 Proof.
   intros Hmove. destruct Hmove as [y ms c q places x h|y ms c ws places x h|y ms c u x h|y ms c x h|y ms c x h
     |q p x p' x' h Hio|ws p x p' x' h Hio|p x p' x' h Hio|y p x p' x' h Hio|on p x p' x' h Hio
@@ -700,11 +700,11 @@ Proof.
     |c i x x' h Hi Hx'|y ms c i x h Hi|i x h Hi|i x h Hi|y ms c i f x h Hi Hms|y ms c i f x h Hi Hms
     |i f x h Hi].
   - quiet. intros (f&d&Hs&Hm&<-&<-&Hy). exists (shape y), d. split; [done|]. eapply runs_start; [|done..].
-    by apply crash_safe_perform.
+    by eapply safe_request.
   - quiet. intros (f&d&Hs&Hm&<-&<-&Hy). exists (shape y), d. split; [done|]. eapply runs_start; [|done..].
-    by apply crash_safe_write_group.
+    by eapply safe_group.
   - quiet. intros (f&d&Hs&Hm&<-&<-&Hy). exists (shape y), d. split; [done|]. eapply runs_start; [|done..].
-    by apply crash_safe_maintain.
+    by eapply safe_upkeep.
   - by apply settle_starts.
   - quiet. intros (f&d&Hs&[[Hwithin Hclean Hmem Hdup Hbound Hdown] Hr]&<-&<-&Hy). exists f, d.
     by split_and!.
@@ -760,9 +760,9 @@ Proof.
   - destruct (up (device_at x j)) eqn:Hup; rewrite IH; [|done]. simpl. by destruct (decide (i = j)) as [->|].
 Qed.
 
-Lemma formatted_related n z : formatted size count n z → related z all_good (eq (created n)).
+Lemma formatted_related n z : formatted D size count n z → related z all_good (eq (created n)).
 Proof.
-  intros (g&f&ms&c&y&x&<-&Hwhole&Hend&->). split; [|split; [|done]].
+  intros (levels&g&f&ms&c&y&x&<-&Hwhole&Hend&->). split; [|split; [|done]].
   - assert (striped [] (Medium f []) (whole count f)) as Hx.
     { apply striped_settled. split; simpl; try done.
       - intros i _ a p _ [->|?%elem_of_nil]; [|done]. apply held_may_be. by left; left.
@@ -770,16 +770,16 @@ Proof.
       - apply NoDup_seq.
       - intros i Hi%elem_of_seq. lia. }
     assert (crash_safe (λ _, True)
-      (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧ represents y f' blank)
-      (format g) (Medium f [])) as Hformat.
-    { apply crash_safe_any. intros y' Hy'. destruct (execute (format g) _) as [r m] eqn:Hex. simpl in *.
-      subst r. by apply format_represents in Hex. }
+      (λ r m, ∀ y, r = Some y → kept_as g blank y m) (run_format D levels g) (Medium f [])) as Hformat.
+    { apply crash_safe_any. intros y' Hy'. destruct (execute (run_format D levels g) _) as [r m] eqn:Hex.
+      simpl in *. subst r. by eapply safe_format in Hex. }
     pose proof (safe_on_leg size count _ _ _ _ _ _ (seq 0 count) false Hformat Hx eq_refl eq_refl) as Hsafe.
     eapply array_safe_complete in Hsafe; [|by rewrite Hend]. rewrite Hend in Hsafe.
     destruct Hsafe as (M&Hq&Hm&Hms&Hc). simpl in *.
     destruct (Hq y eq_refl) as (f'&->&<-&Hrep). by exists f', blank.
   - split; [|by intros i ?%elem_of_nil]. intros i _.
-    pose proof (complete_up (on_leg size (seq 0 count) false (format g)) (whole count f) i) as Hup.
+    pose proof (complete_up (on_leg size (seq 0 count) false (run_format D levels g)) (whole count f) i)
+      as Hup.
     rewrite Hend in Hup. simpl in Hup. by rewrite Hup.
 Qed.
 
@@ -791,10 +791,8 @@ Proof.
   assert (∀ R, protects T R x → (∀ f, R f → ∃ s, S s) → ∃ s, S s) as Hfound.
   { intros R (M&HM&_) HR. apply (HR (read_block M)), HM, survives_leaves. intros a. apply read_may_hold. }
   destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl.
+  2-4: intros (g&d&Hs&_); eauto.
   - intros (f&d&Hs&_). eauto.
-  - intros (g&d&Hs&_). eauto.
-  - intros (g&d&Hs&_). eauto.
-  - intros (g&d&Hs&_). eauto.
   - intros (f&d&Hs&_). eauto.
   - intros (g&Hp&_). eapply Hfound; [exact Hp|]. intros f (d&Hs&_). eauto.
   - intros (g&Hp). eapply Hfound; [exact Hp|]. intros f (d&(s&Hs&_)&_). eauto.
@@ -803,7 +801,7 @@ Proof.
 Qed.
 
 Lemma lives_related z tr z' v S :
-  lives size count z tr z' → related z v S →
+  lives D size count z tr z' → related z v S →
   ∃ v' S', related z' v' S' ∧ ∀ s', S' s' → ∃ s, S s ∧ recorded_run Ack spare v s tr s'.
 Proof.
   intros Hlives. revert v S. induction Hlives as [z|z es z1 tr z2 Hmove _ IH]; intros v S Hrel.
@@ -813,11 +811,26 @@ Proof.
 Qed.
 
 Lemma leg_disk_refines n z tr z' :
-  formatted size count n z → lives size count z tr z' → admits_recorded Ack spare (Event (Create n) :: tr).
+  formatted D size count n z → lives D size count z tr z' →
+  admits_recorded Ack spare (Event (Create n) :: tr).
 Proof.
   intros Hz%formatted_related Hlives. destruct (lives_related _ _ _ _ _ Hlives Hz) as (v'&S'&Hrel&Hback).
   destruct z' as [[c x] h]. destruct Hrel as [[s' Hs']%serves_some _].
   destruct (Hback s' Hs') as (s&<-&Hrun). by exists n, tr, s'.
+Qed.
+
+Lemma reached_related n z tr z' :
+  formatted D size count n z → lives D size count z tr z' → ∃ v S, related z' v S.
+Proof.
+  intros Hz%formatted_related Hlives. destruct (lives_related _ _ _ _ _ Hlives Hz) as (v&S&?&_).
+  by exists v, S.
+Qed.
+
+(** When nothing is under way, memory and members are a disk. *)
+Theorem leg_idle_represents n z tr y ms c x h :
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) → ∃ f d, represents y f d.
+Proof.
+  intros Hz Hlives. destruct (reached_related _ _ _ _ Hz Hlives) as (v&S&(f&d&_&_&_&_&Hy)&_). by exists f, d.
 Qed.
 
 End Refinement.

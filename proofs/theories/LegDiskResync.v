@@ -2,8 +2,9 @@
 [Settle] is answered [Ok], while other devices fail between any two I/Os. A device that does not answer, or
 fails while it is copied to, is left out. *)
 From stdpp Require Import gmap.
-From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Devices Leg LegCorrect
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec DiskMachine Devices Leg LegCorrect
   LegProgress LegDiskMachine LegDiskRefinement LegDiskProgress Progress.
+Import ProvedDisk(geometry).
 
 (** ** The program *)
 
@@ -51,18 +52,18 @@ End Program.
 (** ** The machine *)
 
 Section Resync.
-Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
-Local Notation machine := (@machine _ C).
-Implicit Types (x : array C) (y : memory) (ms h : list nat) (z : machine).
+Local Notation machine := (machine C Y).
+Implicit Types (x : array C) (y : Y) (ms h : list nat) (z : machine).
 
 Inductive settle_turn : machine → list (entry block) → machine → Prop :=
   | Starts y ms c x h : settle_turn (Idle y ms c, x, h) [] (Settling y (settle_leg size count ms c), x, h)
   | Copies y p x p' x' h : array_io p x p' x' → settle_turn (Settling y p, x, h) [] (Settling y p', x', h)
   | Ends y ms c x h : settle_turn (Settling y (Finish (ms, c)), x, h) [Settle Ok] (Idle y ms c, x, h).
 
-Lemma settle_turn_is_move z es z' : settle_turn z es z' → move size count z es z'.
+Lemma settle_turn_is_move z es z' : settle_turn z es z' → move D size count z es z'.
 Proof. destruct 1; by constructor. Qed.
 
 Definition settled_ok (es : list (entry block)) (_ : machine) : Prop := es = [Settle Ok].
@@ -92,20 +93,22 @@ Proof.
     apply (ends_resync size (count := count)); [done|rewrite Hm; lia|]. by intros x2 ms2 _ x3 _.
 Qed.
 
-Theorem resync_ends n z tr y ms c x h :
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+Theorem resync_ends (shape : Y → geometry) represents recoverable n z tr y ms c x h :
+  crash_safe_programs D shape represents recoverable →
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
   ends_well (weather count) settle_turn settled_ok (settle_turns (length ms)) (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives. destruct (reached_related _ _ _ _ _ _ Hz Hlives) as (v&S&(f&d&_&_&Hms&_)&_).
+  intros Hsafe Hz Hlives.
+  destruct (reached_related D size count _ _ _ Hsafe _ _ _ _ Hz Hlives) as (v&S&(f&d&_&_&Hms&_)&_).
   by apply settling_ends.
 Qed.
 
 (** Where memory knows of no member there is none to copy from. *)
 Theorem resync_needs_members n y x :
   0 < size → enough x →
-  ¬ ends_well (weather count) settle_turn settled_ok n (Idle y [] false, x, []).
+  ¬ ends_well (weather count) settle_turn settled_ok n ((Idle y [] false, x, []) : machine).
 Proof.
-  intros Hsize Hx. assert (∀ c h, all_agreed c → weather count (c, x, h) (c, x, h)) as Hcalm.
+  intros Hsize Hx. assert (∀ (c : control C Y) h, all_agreed c → weather count (c, x, h) (c, x, h)) as Hcalm.
   { intros. by split_and!. }
   assert (settle_leg size count [] false = @Stop C _) as Hstop.
   { pose proof (needed_bounds (count := count) (pred size)). pose proof (fewest_bound (count := count)).

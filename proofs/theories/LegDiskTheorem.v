@@ -18,10 +18,42 @@ them back: the code gives back what was cut into pieces ([cutting_laws]),
 the record of the members does not fail and is written whole ([Devices.v]), and devices have the pieces of the
 same blocks when the disk is made. An I/O past the end of the devices would stop the machine: that there is
 none is not proved. *)
-From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec Leg LegCorrect LegDiskMachine
-  LegDiskRefinement.
+From stdpp Require Import vector.
+From LogDisk Require Parity.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskMachine
+  ProvedDiskRefinement.
+From LogDisk Require Import Leg LegCorrect LegCode LegDiskMachine LegDiskRefinement.
 
 Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr z' :
-  blocks_laws → cutting_laws count → formatted size count n z → lives size count z tr z' →
+  blocks_laws → cutting_laws count →
+  formatted proved_programs size count n z → lives proved_programs size count z tr z' →
   admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
-Proof. intros laws code. by apply leg_disk_refines. Qed.
+Proof. intros laws code. eapply leg_disk_refines; [apply proved_programs_safe|done]. Qed.
+
+(** ** Any disk whose programs are crash safe, on mirrors and with parity *)
+
+Lemma refines_on_mirrors `{blocks} {Y U} (D : programs Y U) shape represents recoverable size count n z
+    tr z' :
+  let code := mirrors zero_block in let torn : tearing := λ _, False in
+  crash_safe_programs D shape represents recoverable → 0 < count →
+  formatted (cutting0 := code) D size count n z → lives (cutting0 := code) D size count z tr z' →
+  admits_recorded Ack (count - 1) (Event (Create n) :: tr).
+Proof.
+  intros code torn Hsafe Hcount Hz Hlives.
+  by eapply (leg_disk_refines (cutting0 := code) D size count _ _ _ Hsafe (laws := mirrors_laws _ _ Hcount)).
+Qed.
+
+Lemma refines_on_raid `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {Y U}
+    (D : programs Y U) shape represents recoverable bytes k m (cut : block → vec (vec Parity.byte bytes) k)
+    glue size n z tr z' :
+  crash_safe_programs D shape represents recoverable → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 →
+  (m = 2 → k ≤ 255) →
+  let code := raid_leg bytes k m cut glue in
+  formatted (cutting0 := code) D size (k + m) n z → lives (cutting0 := code) D size (k + m) z tr z' →
+  admits_recorded Ack m (Event (Create n) :: tr).
+Proof.
+  intros Hsafe Hglue Hk Hm Hb code Hz Hlives.
+  pose proof (leg_disk_refines (cutting0 := code) D size (k + m) _ _ _ Hsafe
+    (laws := raid_leg_laws bytes k m cut glue Hglue Hk Hm Hb) n z tr z' Hz Hlives) as Had.
+  simpl in Had. by replace (k + m - k) with m in Had by lia.
+Qed.

@@ -116,9 +116,9 @@ Proof.
   intros [-> ?]. by apply IH; [apply Hp|].
 Qed.
 
-Lemma crash_safe_mono {A} P (Q Q' : A → medium → Prop) p m :
-  (∀ x m, Q x m → Q' x m) → crash_safe P Q p m → crash_safe P Q' p m.
-Proof. intros HQ. revert m. induction p; simpl; intros m [? ?]; split; auto. Qed.
+Lemma crash_safe_mono {A} (P P' : contents → Prop) (Q Q' : A → medium → Prop) p m :
+  (∀ f, P f → P' f) → (∀ x m, Q x m → Q' x m) → crash_safe P Q p m → crash_safe P' Q' p m.
+Proof. intros HP HQ. revert m. induction p; simpl; intros m [? ?]; unfold safe in *; split; auto. Qed.
 
 Lemma read_may_hold m a : may_hold m a (read_block m a).
 Proof.

@@ -11,19 +11,6 @@ Notation live_on := (live_on proved_programs).
 Notation live_once := (live_once proved_programs).
 Notation switched_on := (switched_on proved_programs).
 
-(** A life from a device that held nothing but zeroes. *)
-Definition life (g : geometry) (es : list (event_in_life (U := upkeep))) : option (list (event block)) :=
-  match execute (format g) (Medium (λ _, zero_block) []) with (Some y, m) => live_on es y m | _ => None end.
-
-Lemma life_shows g es tr :
-  whole_records g → life g es = Some tr →
-  ∃ x x', fresh proved_disk (disk_blocks g) x ∧ shows proved_disk x tr x'.
-Proof.
-  unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros Hlife.
-  destruct (live_on_shows (fresh := formatted) _ _ _ _ Hlife) as [x' Hx]. exists (Idle y, m), x'.
-  split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
-Qed.
-
 (** Behind a queue it shows the same, if each request is sent alone. *)
 Local Notation told := (one_by_one proved_disk).
 
@@ -188,7 +175,7 @@ Proof.
     - apply (queue_call told _ [] []); [done|by apply not_elem_of_nil].
     - apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1); (S id, e2)] []) [] []); [|constructor].
       apply (queue_call told _ [(id, e1)] []); [done|]. simpl. intros Hin%elem_of_list_singleton. lia. }
-  eexists (Idle y, m), _, _. split; [exists g, (λ _, zero_block), y; by rewrite Hformat|].
+  eexists (Idle y, m), _, _. split; [exists 0, g, (λ _, zero_block), y; simpl; by rewrite Hformat|].
   unfold served_history. cbv zeta.
   eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
   eapply (queue_app _ []); [by apply (served_group y m [a; b] p1 [0; 1])|].
@@ -312,7 +299,10 @@ Definition everything_shows : list (event (@block small)) :=
    Restart Ok; Read Live 0 4 Ok [data 13; data 11; data 12; data 8]].
 
 Theorem life_exists : ∃ x x', fresh (@proved_disk small _) 4 x ∧ shows proved_disk x everything_shows x'.
-Proof. apply (life_shows shape_of_small everything); [|by vm_compute]. apply small_whole; simpl; lia. Qed.
+Proof.
+  apply (life_shows (D := proved_programs) 0 shape_of_small everything); [|by vm_compute].
+  apply small_whole; simpl; lia.
+Qed.
 
 (** Of the writes that the power cut short, those that were performed together happened: their record
 survived. *)
@@ -346,7 +336,7 @@ Definition forgotten_shows : list (event (@block forgetful)) :=
 Lemma forgotten_life_shows :
   ∃ x x', fresh (@proved_disk forgetful _) 10 x ∧ shows proved_disk x forgotten_shows x'.
 Proof.
-  apply (life_shows (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
+  apply (life_shows (D := proved_programs) 0 (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
   apply small_whole; simpl; lia.
 Qed.
 
@@ -384,7 +374,8 @@ Definition unverified_shows : list (event (@block colliding)) :=
 (** A record without its data is taken for one that has them. *)
 Theorem digest_needed : ¬ implements (@proved_disk colliding _) Ack.
 Proof.
-  intros Himp. destruct (@life_shows colliding _ _ _ shape_of_small unverified_life unverified_shows)
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ proved_programs 0 shape_of_small unverified_life
+    unverified_shows)
     as (x&x'&Hx&Hshows); [apply small_whole; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
@@ -441,9 +432,9 @@ Theorem whole_records_needed : ∃ y m x, execute (format shape_of_small) (Mediu
     (Some y, m) ∧ shows proved_disk (Idle y, m) torn_shows x ∧
   ¬ admits Ack (Create (disk_blocks shape_of_small) :: torn_shows).
 Proof.
-  assert (life shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
+  assert (life proved_programs 0 shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
   unfold life in Hlife. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
-  apply (live_on_shows (fresh := formatted)) in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
+  apply live_on_shows in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
   intros Had%check_correct. by vm_compute in Had.
 Qed.
 End Torn.

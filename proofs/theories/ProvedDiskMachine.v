@@ -6,12 +6,8 @@ From LogDisk Require Export DiskMachine.
 Section Machine.
 Context `{!blocks} {torn : tearing}.
 
-Definition proved_programs : programs memory upkeep := Programs perform write_group maintain (recover Done).
+Definition proved_programs : programs memory upkeep :=
+  Programs perform write_group maintain (recover Done) (λ _, format).
 
-(** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
-Definition formatted (n : nat) (x : machine memory) : Prop :=
-  ∃ g f y, disk_blocks g = n ∧ whole_records g ∧ (execute (format g) (Medium f [])).1 = Some y ∧
-    x = (Idle y, (execute (format g) (Medium f [])).2).
-
-Definition proved_disk : implementation block := disk_machine proved_programs formatted.
+Definition proved_disk : implementation block := disk_machine proved_programs.
 End Machine.

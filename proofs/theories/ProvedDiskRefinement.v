@@ -89,13 +89,10 @@ Proof.
   - intros g f d Hf. eapply crash_safe_recover; [done..|]. intros y f' Hy Hshape. split.
     + apply (safe_represents _ y f' d); [done|]. by rewrite Hshape.
     + exists y. split; [done|]. by exists f'.
+  - intros levels g f y m. apply format_represents.
 Qed.
 
 Lemma proved_disk_refines : implements proved_disk Ack.
-Proof.
-  apply (disk_machine_refines _ _ _ _ proved_programs_safe). intros n x (g&f&y&Hn&Hwhole&Hy&->).
-  destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
-  apply format_represents in Hex as (f'&->&Hshape&Hrep); [|done]. exists y, f'. by rewrite Hshape.
-Qed.
+Proof. apply (disk_machine_refines _ _ _ _ proved_programs_safe). Qed.
 
 End Refinement.

@@ -10,26 +10,6 @@ Import ProvedDiskExecution(small, data, behind_the_log, tears_dec, zeroes, small
     colliding,
   seven, another_record, small_eq_dec, forgetful_eq_dec, colliding_eq_dec).
 
-Section Lives.
-Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
-Context (bits levels : nat).
-
-Definition tree_life (g : geometry) (es : list (event_in_life (U := T.upkeep))) : option (list (event
-    block)) :=
-  match execute (T.format bits levels g) (Medium (λ _, zero_block) []) with
-  | (Some y, m) => live_on (tree_programs bits) es y m
-  | _ => None
-  end.
-
-Lemma tree_life_shows g es tr : whole_records g → tree_life g es = Some tr →
-  ∃ x x', fresh (proved_tree_disk bits) (disk_blocks g) x ∧ shows (proved_tree_disk bits) x tr x'.
-Proof.
-  unfold tree_life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros Hlife.
-  destruct (live_on_shows (fresh := formatted_trees bits) _ _ _ _ Hlife) as [x' Hx]. exists (Idle y, m), x'.
-  split; [|done]. exists levels, g, (λ _, zero_block), y. by rewrite Hex.
-Qed.
-End Lives.
-
 Local Open Scope string_scope.
 #[local] Existing Instances behind_the_log tears_dec zeroes.
 
@@ -75,7 +55,8 @@ Definition everything_shows : list (event (@block small)) :=
 Theorem tree_life_exists : ∃ x x', fresh (@proved_tree_disk small _ 1) 4 x ∧
   shows (proved_tree_disk 1) x everything_shows x'.
 Proof.
-  apply (tree_life_shows 1 1 shape_of_trees everything); [|by vm_compute]. apply small_whole; simpl; lia.
+  apply (life_shows (D := tree_programs 1) 1 shape_of_trees everything); [|by vm_compute].
+  apply small_whole; simpl; lia.
 Qed.
 
 (** Once the walks are done, the disk keeps the nodes of the live view, and its data: of eight nodes and three
@@ -133,7 +114,7 @@ Proof. by vm_compute. Qed.
 (** Blocks that do not give back what was put in: a nine comes back as an eight. *)
 Theorem tree_round_trip_needed : ¬ implements (@proved_tree_disk forgetful _ 1) Ack.
 Proof.
-  intros Himp. destruct (@tree_life_shows forgetful _ _ _ 1 3 (Geometry 10 4 4 6 2 2)
+  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ (tree_programs 1) 3 (Geometry 10 4 4 6 2 2)
     [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []]
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
     [apply small_whole; simpl; lia|by vm_compute|].
@@ -143,7 +124,7 @@ Qed.
 (** Digests that collide: a record without its data is taken for one that has them. *)
 Theorem tree_digest_needed : ¬ implements (@proved_tree_disk colliding _ 1) Ack.
 Proof.
-  intros Himp. destruct (@tree_life_shows colliding _ _ _ 1 1 shape_of_trees
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ (tree_programs 1) 1 shape_of_trees
     [Ask (DoWrite 0 [seven]) [0]; CutIn (DoWrite 0 [seven; seven]) [1; 2] 4 TearOnly; Ask (DoRead Live 0 1)
       []]
     [Write 0 [seven] Ok; Write 0 [seven; seven] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]])
@@ -156,7 +137,7 @@ Theorem tree_machine_snapshot_needs_no_delete : ∃ x x', fresh (@proved_tree_di
   shows (proved_tree_disk 1) x ([] ++ Read Live 0 1 Ok [data 0] :: Snapshot "s" Ok ::
     [Delete "s" Ok; Write 0 [data 1] Ok; Snapshot "s" Ok] ++ [Read (Named "s") 0 1 Ok [data 1]]) x'.
 Proof.
-  apply (tree_life_shows 1 1 shape_of_trees [Ask (DoRead Live 0 1) []; Ask (DoSnapshot "s") [];
-    Ask (DoDelete "s") []; Ask (DoWrite 0 [data 1]) [0]; Ask (DoSnapshot "s") [];
+  apply (life_shows (D := tree_programs 1) 1 shape_of_trees [Ask (DoRead Live 0 1) [];
+    Ask (DoSnapshot "s") []; Ask (DoDelete "s") []; Ask (DoWrite 0 [data 1]) [0]; Ask (DoSnapshot "s") [];
     Ask (DoRead (Named "s") 0 1) []]); [|by vm_compute]. apply small_whole; simpl; lia.
 Qed.

@@ -57,15 +57,9 @@ Section Machine.
 Context `{!blocks} {torn : tearing} (bits : nat).    (* of a digit of a key *)
 
 Definition tree_programs : programs T.memory T.upkeep :=
-  Programs (T.perform bits) (T.write_group bits) (T.maintain bits) (T.recover bits Done).
+  Programs (T.perform bits) (T.write_group bits) (T.maintain bits) (T.recover bits Done) (T.format bits).
 
-(** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
-Definition formatted_trees (n : nat) (x : machine T.memory) : Prop :=
-  ∃ levels g f y, disk_blocks g = n ∧ whole_records g ∧
-    (execute (T.format bits levels g) (Medium f [])).1 = Some y ∧
-    x = (Idle y, (execute (T.format bits levels g) (Medium f [])).2).
-
-Definition proved_tree_disk : implementation block := disk_machine tree_programs formatted_trees.
+Definition proved_tree_disk : implementation block := disk_machine tree_programs.
 
 Lemma tree_programs_safe : blocks_laws →
   crash_safe_programs tree_programs T.shape (tree_represents bits) (tree_recoverable bits).
@@ -78,20 +72,11 @@ Proof.
   - intros g f d Hf. eapply crash_safe_tree_recover; [done..|]. intros y f' Hy <-. split.
     + by eapply tree_safe.
     + exists y. split; [done|]. by exists f'.
-Qed.
-
-Lemma formatted_blank n x : blocks_laws → formatted_trees n x →
-  ∃ y f, x = (Idle y, Medium f []) ∧ disk_blocks (T.shape y) = n ∧ tree_represents bits y f blank.
-Proof.
-  intros laws (levels&g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
-  apply tree_format_represents in Hex as (f'&->&Hshape&Hrep); [|done]. exists y, f'. by rewrite Hshape.
+  - intros levels g f y m. apply tree_format_represents.
 Qed.
 
 Theorem proved_tree_disk_refines_contract : blocks_laws → implements proved_tree_disk Ack.
-Proof.
-  intros laws. apply (disk_machine_refines _ _ _ _ (tree_programs_safe laws)).
-  intros n x. by apply formatted_blank.
-Qed.
+Proof. intros laws. apply (disk_machine_refines _ _ _ _ (tree_programs_safe laws)). Qed.
 
 (** A snapshot reads as the live view read when it was taken, whatever follows but its deletion: through
 copied paths, walks, checkpoints, power cuts and recoveries. *)
@@ -119,16 +104,11 @@ Qed.
 
 (** ** Space *)
 
-(** A memory that the machine has when nothing is under way. *)
-Definition idle_memory (y : T.memory) : Prop := ∃ n x tr m,
-  fresh proved_tree_disk n x ∧ shows proved_tree_disk x tr (Idle y, m).
+(** A memory whose trees show maps: one that represents a disk. *)
+Definition shows_maps (y : T.memory) : Prop := ∃ m, trees_show bits (T.current y) m.
 
-Lemma idle_shows y : blocks_laws → idle_memory y → ∃ m, trees_show bits (T.current y) m.
-Proof.
-  intros laws (n&x&tr&m&Hx&Hshows).
-  destruct (idle_represents _ _ _ _ (tree_programs_safe laws) formatted_trees) with n x tr y m
-    as (f&d&_&s0&x0&m'&_&_&Ht); [intros; by apply formatted_blank|done|done|by exists m'].
-Qed.
+Lemma represents_shows y f d : tree_represents bits y f d → shows_maps y.
+Proof. intros (s0&x0&m&_&_&Ht). by exists m. Qed.
 
 (** A view maps a block to the MBA [x]. *)
 Definition view_maps (y : T.memory) (x : nat) : Prop := ∃ from v l,
@@ -136,11 +116,11 @@ Definition view_maps (y : T.memory) (x : nat) : Prop := ∃ from v l,
   TreeIndex.mba_of bits (views (T.current y)) v l = Some x.
 
 (** What a view maps has a place. Once no walk is left, nothing else has. *)
-Theorem proved_tree_disk_keeps_exactly y x : blocks_laws → idle_memory y →
+Lemma keeps_exactly y x : shows_maps y →
   (view_maps y x → is_Some (places (T.current y) !! x)) ∧
   (T.walks y = [] → is_Some (places (T.current y) !! x) → view_maps y x).
 Proof.
-  intros laws (m & Ht)%idle_shows; [|done]. split.
+  intros (m & Ht). split.
   - intros (from&v&l&_&Hl). by eapply mba_known.
   - intros Hnone Hx. pose proof (shows_views _ _ _ Ht) as Hi.
     assert (x ∈ LogStructuredDisk.reachable (views_of m)) as Hreach.
@@ -159,13 +139,13 @@ Qed.
 
 (** The step that [next_step] proposes for a walk that is left can be taken; and each step, of whichever walk
 and at whichever node, leaves less to do. So steps that are asked for end the walks. *)
-Theorem proved_tree_disk_walks_end y w : blocks_laws → idle_memory y → w ∈ T.walks y →
+Lemma walks_end y w : shows_maps y → w ∈ T.walks y →
   is_Some (walk w (T.next_step y w) (T.current y)) ∧
   ∀ n t, walk w n (T.current y) = Some t →
     base.size (SharedTreeDeletion.work (TreeIndex.trees (views t))) <
     base.size (SharedTreeDeletion.work (TreeIndex.trees (views (T.current y)))).
 Proof.
-  intros laws (m & Ht)%idle_shows Hw; [|done].
+  intros (m & Ht) Hw.
   pose proof (TreeIndexLeaves.chunks_inv _ _ _ (TreeIndexMaps.rep_chunks _ _ _ (shows_views _ _ _ Ht))) as I.
   apply elem_of_list_omap in Hw as ([j c]&Hc%elem_of_map_to_list&Hj). simpl in Hj.
   destruct j as [v|w']; [done|]. injection Hj as ->. split.
@@ -173,4 +153,27 @@ Proof.
   - intros n t. unfold walk. destruct (SharedTree.reclaim w n _) as [s|] eqn:Hs; simpl; [|done].
     intros [= <-]. simpl. by eapply SharedTreeDeletion.reclaim_falls.
 Qed.
+
+(** A memory that the machine has when nothing is under way. *)
+Definition idle_memory (y : T.memory) : Prop := ∃ n x tr m,
+  fresh proved_tree_disk n x ∧ shows proved_tree_disk x tr (Idle y, m).
+
+Lemma idle_shows y : blocks_laws → idle_memory y → shows_maps y.
+Proof.
+  intros laws (n&x&tr&m&Hx&Hshows).
+  destruct (idle_represents _ _ _ _ (tree_programs_safe laws) n x tr y m Hx Hshows) as (f&d&_&Hy).
+  by eapply represents_shows.
+Qed.
+
+Theorem proved_tree_disk_keeps_exactly y x : blocks_laws → idle_memory y →
+  (view_maps y x → is_Some (places (T.current y) !! x)) ∧
+  (T.walks y = [] → is_Some (places (T.current y) !! x) → view_maps y x).
+Proof. intros laws Hy%idle_shows; [|done]. by apply keeps_exactly. Qed.
+
+Theorem proved_tree_disk_walks_end y w : blocks_laws → idle_memory y → w ∈ T.walks y →
+  is_Some (walk w (T.next_step y w) (T.current y)) ∧
+  ∀ n t, walk w n (T.current y) = Some t →
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views t))) <
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views (T.current y)))).
+Proof. intros laws Hy%idle_shows; [|done]. by apply walks_end. Qed.
 End Machine.

@@ -580,18 +580,21 @@ its operations on devices, of a disk that tolerates the failure of all devices b
 wrong, and are said to be lost only beyond that. Only blocks of several pieces may tear. *)
 Import Leg LegDiskMachine.
 Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr z' :
-  blocks_laws → LegCorrect.cutting_laws count → formatted size count n z → lives size count z tr z' →
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted proved_programs size count n z → lives proved_programs size count z tr z' →
   admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
 Proof. apply LegDiskTheorem.leg_disk_refines_contract. Qed.
 
 (** Mirrors: every device has each block whole, and all but one may fail. *)
 Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
   let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
-  blocks_laws → 0 < count → formatted (cutting0 := code) size count n z → lives (cutting0 := code) size count
-    z tr z' → admits_recorded Ack (count - 1) (Event (Create n) :: tr).
+  blocks_laws → 0 < count →
+  formatted (cutting0 := code) proved_programs size count n z →
+  lives (cutting0 := code) proved_programs size count z tr z' →
+  admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof.
-  intros code torn laws Hcount. apply (LegDiskTheorem.leg_disk_refines_contract (H0 := code)); [done|].
-  by apply LegCode.mirrors_laws.
+  intros code torn laws.
+  eapply LegDiskTheorem.refines_on_mirrors, ProvedDiskRefinement.proved_programs_safe.
 Qed.
 
 (** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that tear are stripes of [k] pieces of so many bytes, and
@@ -600,14 +603,10 @@ Theorem raid_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, 
     (cut : block → vec (vec Parity.byte bytes) k) glue size n z tr z' :
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
   let code := LegCode.raid_leg bytes k m cut glue in
-  formatted (cutting0 := code) size (k + m) n z → lives (cutting0 := code) size (k + m) z tr z' →
+  formatted (cutting0 := code) proved_programs size (k + m) n z →
+  lives (cutting0 := code) proved_programs size (k + m) z tr z' →
   admits_recorded Ack m (Event (Create n) :: tr).
-Proof.
-  intros laws Hglue Hk Hm Hb code Hz Hlives.
-  pose proof (LegDiskTheorem.leg_disk_refines_contract (H0 := code) size (k + m) n z tr z' laws
-    (LegCode.raid_leg_laws bytes k m cut glue Hglue Hk Hm Hb) Hz Hlives) as Had.
-  simpl in Had. by replace (k + m - k) with m in Had by lia.
-Qed.
+Proof. intros laws. eapply LegDiskTheorem.refines_on_raid, ProvedDiskRefinement.proved_programs_safe. Qed.
 
 (** 18. Progress, with devices that fail between any two I/Os, as long as [fewest] members answer. [ends_well]
 says: at most so many turns, each of them possible, the last one with the end that is named. The scheduler is
@@ -620,7 +619,7 @@ Import LegDiskProgress LegDiskGroups LegDiskResync Progress.
 Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
     q :
   blocks_laws → LegCorrect.cutting_laws count →
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible y q →
   ends_well (weather count) (turn size q) (answered_ok q) (turns_of (shape y) (length ms) q)
     (Idle y ms c, x, h).
@@ -631,7 +630,7 @@ bound is that of one request with as many I/Os ([group_ios]). *)
 Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
     ws :
   blocks_laws → LegCorrect.cutting_laws count →
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible_group y ws →
   ends_well (weather count) (group_turn size ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
     (Idle y ms c, x, h).
@@ -640,19 +639,19 @@ Proof. intros ?? Hz Hlives. by eapply groups_are_performed. Qed.
 (** 18. Recovery ends, after a power cut and where too few members answered, and the disk is open. *)
 Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr c x h :
   blocks_laws → LegCorrect.cutting_laws count →
-  formatted size count n z → lives size count z tr (c, x, h) →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (c, x, h) →
   c = Off ∨ c = Lost → 0 < size → devices_suffice size x →
-  ends_well (weather count) (recovery_turn size) open_again (recovery_turns size (length (Devices.members x)))
-    (c, x, h).
+  ends_well (weather count) (recovery_turn proved_programs size) open_again
+    (recovery_turns size (length (Devices.members x))) (c, x, h).
 Proof. intros ?? Hz Hlives. by eapply recovery_is_finished. Qed.
 
 (** 18. Resync ends, whichever other devices fail meanwhile, and [Settle] is answered [Ok]. *)
 Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h :
   blocks_laws → LegCorrect.cutting_laws count →
-  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ends_well (weather count) (settle_turn size count) settled_ok (settle_turns size count (length ms))
     (Idle y ms c, x, h).
-Proof. intros ?? Hz Hlives. by eapply resync_ends. Qed.
+Proof. intros ?? Hz Hlives. by eapply resync_ends; [|apply ProvedDiskRefinement.proved_programs_safe|..]. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)
@@ -771,8 +770,9 @@ Proof. apply ProvedDiskExecution.served_life_exists. Qed.
 happened since one device has their record; a degraded write, all devices gone, one that comes back stale, the
 other one, resync, and the loss of the device that was never stale. *)
 Theorem mirrored_disk_execution : ∃ z z',
-  LegDiskMachine.formatted (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn) 20 2 4
-    z ∧ LegDiskMachine.lives (cutting0 := LegDiskExecution.mirrored) 20 2 z
+  LegDiskMachine.formatted (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn)
+    proved_programs 20 2 4 z ∧
+  LegDiskMachine.lives (cutting0 := LegDiskExecution.mirrored) proved_programs 20 2 z
     LegDiskExecution.everything_on_mirrors_shows z'.
 Proof. apply LegDiskExecution.mirrored_life_exists. Qed.
 
@@ -781,14 +781,14 @@ which one device too many fails, which is dropped since its data are not whole, 
 right one, another device in the place of one, and the loss of a device that was never replaced. *)
 Import LegDiskRaid.
 Theorem raid5_disk_execution : ∃ z z',
-  LegDiskMachine.formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) 20 3 4 z ∧
-  LegDiskMachine.lives (cutting0 := raid_of_two 1 5) 20 3 z everything_on_raid5_shows z'.
+  LegDiskMachine.formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) proved_programs 20 3 4 z ∧
+  LegDiskMachine.lives (cutting0 := raid_of_two 1 5) proved_programs 20 3 z everything_on_raid5_shows z'.
 Proof. apply LegDiskRaid.raid5_life_exists. Qed.
 
 (** And on RAID-6 over four: a degraded write while two devices are gone, a third, and resync. *)
 Theorem raid6_disk_execution : ∃ z z',
-  LegDiskMachine.formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) 20 4 4 z ∧
-  LegDiskMachine.lives (cutting0 := raid_of_two 2 5) 20 4 z everything_on_raid6_shows z'.
+  LegDiskMachine.formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) proved_programs 20 4 4 z ∧
+  LegDiskMachine.lives (cutting0 := raid_of_two 2 5) proved_programs 20 4 z everything_on_raid6_shows z'.
 Proof. apply LegDiskRaid.raid6_life_exists. Qed.
 End Running.
 
