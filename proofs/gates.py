@@ -47,9 +47,9 @@ PARTS = {
 
 
 def bundled(name: str) -> list[str]:
-    """Return the names that the definition `name` of Theorems.v bundles for Print Assumptions,
+    """Return the names that the definition `name` of Assumptions.v bundles for Print Assumptions,
     without their modules."""
-    text = code(PROOFS / "theories" / "Theorems.v")
+    text = code(PROOFS / "theories" / "Assumptions.v")
     bundle = re.search(rf"Definition {name} :=(.*?)\)\.\s*Print Assumptions {name}\.", text, re.S)
     return (
         [word.rpartition(".")[2] for word in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []

@@ -32,6 +32,7 @@ NEAREST = {
     "ProvedTreeMaps.v": "ProvedTreeDiskRequests",
     "ProvedTreeDisk.v": "ProvedTreeDiskTheorem",
     "DiskMachine.v": "ProvedDiskRefinement",
+    "RecordedSnapshots.v": "TreeLegDiskTheorem",
     "Redundancy.v": "RedundancyWitnesses",
     "Parity.v": "RedundancyWitnesses",
     "ProvedDisk.v": "ProvedDiskRefinement",

@@ -148,6 +148,8 @@ DEFINITIONS = [
     "ProvedTreeDiskTheorem.proved_tree_disk",
     "ProvedTreeDiskTheorem.idle_memory",
     "ProvedTreeDiskTheorem.view_maps",
+    "TreeLegDiskTheorem.idle_on_leg",
+    "RecordedSnapshots.keeps_snapshot",
     "ProvedTreeMaps.walk",
     "ProvedTreeDisk.checkpoint",
     "ProvedTreeDisk.recover",
@@ -328,13 +330,14 @@ def flags() -> str:
 def printed_statements() -> str:
     """Return what Coq prints as the type of each theorem, and the definitions that they speak
     of."""
-    theorems = code(PROOFS / "theories" / "Theorems.v")
-    bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", theorems, re.S)
-    modules = " ".join(re.findall(r"^Module (\w+)\.", theorems, re.M))
+    theorems, assumed = (
+        code(PROOFS / "theories" / f"{name}.v") for name in ("Theorems", "Assumptions")
+    )
+    bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", assumed, re.S)
     lines = ["Set Printing Width 100.", "Set Printing Implicit."]
-    lines += re.findall(r"^From .*?\.$", theorems, re.M | re.S)
-    lines += ["From LogDisk Require Import Theorems.", f"Import {modules}."]
-    lines += re.findall(r"^Import VirtualDiskWitnesses.*?\.$", theorems, re.M | re.S)
+    for text in (theorems, assumed):
+        lines += re.findall(r"^From .*?\.$", text, re.M | re.S)
+    lines += re.findall(r"^Import .*?\.$", assumed, re.M | re.S)
     lines += [f"Check {name}." for bundle in bundles for name in re.findall(r"@[\w.]+", bundle)]
     modules_of = " ".join(sorted({name.split(".")[0] for name in DEFINITIONS}))
     lines += [f"From LogDisk Require {modules_of}.", *(f"Print {name}." for name in DEFINITIONS)]

@@ -44,31 +44,44 @@ def open_trees(options: dict[str, Any]) -> CuttingTarget:
 open_trees.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
 
 
-def open_mirrors(options: dict[str, Any]) -> CuttingTarget:
-    """Start it on mirrors: devices fail too. `mirrors` is their number."""
-    mirrors = options.get("mirrors", 2)
+def on_legs(layout: str, options: dict[str, Any]) -> CuttingTarget:
+    """Start it on several devices, which fail too; `trees` says whether its maps are trees."""
+    trees = " --trees" if options.get("trees") else ""
     records = options.get("records", 4)
-    return CuttingTarget(f"{PROGRAM} adapter --mirrors {mirrors} --log-records {records}")
+    return CuttingTarget(f"{PROGRAM} adapter {layout}{trees} --log-records {records}")
 
 
-open_mirrors.knobs = {"mirrors": [2, 3, 1], "records": [4, 1, 16]}  # type: ignore[attr-defined]
+def open_mirrors(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on mirrors. `mirrors` is their number."""
+    return on_legs(f"--mirrors {options.get('mirrors', 2)}", options)
+
+
+open_mirrors.knobs = {  # type: ignore[attr-defined]
+    "mirrors": [2, 3, 1],
+    "records": [4, 1, 16],
+    "trees": [False, True],
+}
 
 
 def open_raid5(options: dict[str, Any]) -> CuttingTarget:
     """Start it on devices with parity, of which one may fail. `devices` is their number."""
-    devices = options.get("devices", 3)
-    records = options.get("records", 4)
-    return CuttingTarget(f"{PROGRAM} adapter --raid5 {devices} --log-records {records}")
+    return on_legs(f"--raid5 {options.get('devices', 3)}", options)
 
 
-open_raid5.knobs = {"devices": [3, 4, 6], "records": [4, 1, 16]}  # type: ignore[attr-defined]
+open_raid5.knobs = {  # type: ignore[attr-defined]
+    "devices": [3, 4, 6],
+    "records": [4, 1, 16],
+    "trees": [False, True],
+}
 
 
 def open_raid6(options: dict[str, Any]) -> CuttingTarget:
     """Start it on devices with parity, of which two may fail. `devices` is their number."""
-    devices = options.get("devices", 4)
-    records = options.get("records", 4)
-    return CuttingTarget(f"{PROGRAM} adapter --raid6 {devices} --log-records {records}")
+    return on_legs(f"--raid6 {options.get('devices', 4)}", options)
 
 
-open_raid6.knobs = {"devices": [4, 5, 6], "records": [4, 1, 16]}  # type: ignore[attr-defined]
+open_raid6.knobs = {  # type: ignore[attr-defined]
+    "devices": [4, 5, 6],
+    "records": [4, 1, 16],
+    "trees": [False, True],
+}

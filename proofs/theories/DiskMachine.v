@@ -15,7 +15,8 @@ Record programs := Programs {
   run_group : Y → list nat → list (nat * list block) → program block (Y * bool);
   run_upkeep : Y → U → program block Y;
   run_recovery : program block (option Y);
-  run_format : nat → geometry → program block (option Y);    (* a new disk; of trees, so many levels *)
+  run_format : nat * nat → geometry → program block (option Y);
+    (* a new disk; of trees, so many levels and pages *)
 }.
 
 Inductive control :=
@@ -71,9 +72,9 @@ Inductive move : machine → list (event block) → machine → Prop :=
 
 (** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
 Definition formatted (n : nat) (x : machine) : Prop :=
-  ∃ levels g f y, disk_blocks g = n ∧ whole_records g ∧
-    (execute (run_format D levels g) (Medium f [])).1 = Some y ∧
-    x = (Idle y, (execute (run_format D levels g) (Medium f [])).2).
+  ∃ trees g f y, disk_blocks g = n ∧ whole_records g ∧
+    (execute (run_format D trees g) (Medium f [])).1 = Some y ∧
+    x = (Idle y, (execute (run_format D trees g) (Medium f [])).2).
 
 Definition disk_machine : implementation block := Implementation machine formatted move.
 
@@ -111,8 +112,8 @@ Record crash_safe_programs : Prop := CrashSafePrograms {
     crash_safe (recoverable (shape y) d) (kept_as (shape y) d) (run_upkeep D y u) (Medium f []);
   safe_recovery g f d : recoverable g d f →
     crash_safe (recoverable g d) (λ r m, ∃ y, r = Some y ∧ kept_as g d y m) (run_recovery D) (Medium f []);
-  safe_format levels g f y m : whole_records g →
-    execute (run_format D levels g) (Medium f []) = (Some y, m) → kept_as g blank y m;
+  safe_format trees g f y m : whole_records g →
+    execute (run_format D trees g) (Medium f []) = (Some y, m) → kept_as g blank y m;
 }.
 
 (** ** Every step *)
@@ -216,7 +217,7 @@ Qed.
 Lemma formatted_blank n x : formatted n x →
   ∃ y f, x = (Idle y, Medium f []) ∧ disk_blocks (shape y) = n ∧ represents y f blank.
 Proof.
-  intros (levels&g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
+  intros (trees&g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
   apply (safe_format programs_safe) in Hex as (f'&->&Hshape&Hrep); [|done]. exists y, f'. by rewrite Hshape.
 Qed.
 

@@ -187,19 +187,19 @@ Proof.
 Qed.
 
 (** A life from a device that held nothing but zeroes. *)
-Definition life (levels : nat) (g : geometry) (es : list event_in_life) : option (list (event block)) :=
-  match execute (run_format D levels g) (Medium (λ _, zero_block) []) with
+Definition life (trees : nat * nat) (g : geometry) (es : list event_in_life) : option (list (event block)) :=
+  match execute (run_format D trees g) (Medium (λ _, zero_block) []) with
   | (Some y, m) => live_on D es y m
   | _ => None
   end.
 
-Lemma life_shows levels g es tr :
-  whole_records g → life levels g es = Some tr →
+Lemma life_shows trees g es tr :
+  whole_records g → life trees g es = Some tr →
   ∃ x x', fresh disk (disk_blocks g) x ∧ shows disk x tr x'.
 Proof.
   unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
   intros (x'&Hx)%live_on_shows. exists (Idle y, m), x'. split; [|done].
-  exists levels, g, (λ _, zero_block), y. by rewrite Hex.
+  exists trees, g, (λ _, zero_block), y. by rewrite Hex.
 Qed.
 
 End Scripts.

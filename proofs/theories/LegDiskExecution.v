@@ -276,24 +276,24 @@ Proof.
 Qed.
 
 (** A life on new devices. *)
-Definition whole_life (levels : nat) (g : geometry) (es : list happening) :
+Definition whole_life (trees : nat * nat) (g : geometry) (es : list happening) :
     option (list (entry block) * (control * array C)) :=
-  match complete (on_leg size (seq 0 count) false (run_format D levels g))
+  match complete (on_leg size (seq 0 count) false (run_format D trees g))
     (whole count (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) => happens es (Idle y ms c) x
   | _ => None
   end.
 
-Definition leg_life (levels : nat) (g : geometry) (es : list happening) : option (list (entry block)) :=
-  fst <$> whole_life levels g es.
+Definition leg_life (trees : nat * nat) (g : geometry) (es : list happening) : option (list (entry block)) :=
+  fst <$> whole_life trees g es.
 
-Lemma leg_life_lives levels g es tr : whole_records g → leg_life levels g es = Some tr →
+Lemma leg_life_lives trees g es tr : whole_records g → leg_life trees g es = Some tr →
   ∃ z z', formatted D size count (disk_blocks g) z ∧ lives z tr z'.
 Proof.
   intros Hwhole ([tr' [c' x']]&Hlife&->)%fmap_Some. unfold whole_life in Hlife. simpl.
   destruct (complete _ _) as [[[[ms c] [y|]]|] x] eqn:Hend; try done.
   apply happens_lives in Hlife. exists (Idle y ms c, x, []), (c', x', []). split; [|done].
-  by exists levels, g, (λ _, zero_block), ms, c, y, x.
+  by exists trees, g, (λ _, zero_block), ms, c, y, x.
 Qed.
 End Scripts.
 
@@ -331,16 +331,16 @@ Definition everything_on_mirrors_shows : list (entry (@block small)) :=
 
 Theorem mirrored_life_exists : ∃ z z', formatted D 20 2 4 z ∧ lives D 20 2 z everything_on_mirrors_shows z'.
 Proof.
-  apply (leg_life_lives D 20 2 0 shape_of_small everything_on_mirrors); [by intros a _ []|].
+  apply (leg_life_lives D 20 2 (0, 0) shape_of_small everything_on_mirrors); [by intros a _ []|].
   by vm_compute.
 Qed.
 
 (** ** A record that forgets who was dropped *)
 
 (** Device 0 misses a write. The record says again that it is a member; it comes back, and the disk opens. *)
-Definition with_an_old_record {Y U} (D : programs Y U) (size levels : nat) (g : geometry) :
+Definition with_an_old_record {Y U} (D : programs Y U) (size : nat) (trees : nat * nat) (g : geometry) :
     option (list (entry (@block small))) :=
-  match complete (on_leg size [0; 1] false (run_format D levels g))
+  match complete (on_leg size [0; 1] false (run_format D trees g))
     (@whole small _ mirrored 2 (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) =>
       '(e1, (c, x)) ← happens_once D size 2 (Asks (DoWrite 0 [data 1]) [0]) (Idle y ms c) x;
@@ -360,7 +360,7 @@ Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list
 Lemma stale_read_is_wrong : ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
 Proof. intros Had%check_recorded_correct. by vm_compute in Had. Qed.
 
-Theorem record_needed : with_an_old_record D 20 0 shape_of_small = Some stale_read ∧
+Theorem record_needed : with_an_old_record D 20 (0, 0) shape_of_small = Some stale_read ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
 Proof. split; [by vm_compute|apply stale_read_is_wrong]. Qed.
 
@@ -371,8 +371,8 @@ Definition forgotten_on_mirrors_shows : list (entry (@block forgetful)) :=
   [Event (Write 9 [one] Ok); Event (Flush CutShort); Event (Crash Ok); Event (Read Live 9 1 Ok [zero])].
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
 
-Lemma forgotten_is_wrong {Y U} (D : programs Y U) size levels g :
-  disk_blocks g = 10 → leg_life D size 2 levels g forgotten_on_mirrors = Some forgotten_on_mirrors_shows →
+Lemma forgotten_is_wrong {Y U} (D : programs Y U) size trees g :
+  disk_blocks g = 10 → leg_life D size 2 trees g forgotten_on_mirrors = Some forgotten_on_mirrors_shows →
   ¬ (∀ z z' tr, formatted D size 2 10 z → lives D size 2 z tr z' →
     admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
 Proof.
@@ -383,4 +383,4 @@ Qed.
 
 Theorem round_trip_needed_on_mirrors : ¬ (∀ z z' tr, formatted D 20 2 10 z → lives D 20 2 z tr z' →
   admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
-Proof. by apply (forgotten_is_wrong D 20 0 (Geometry 10 4 2 6 2 2)); [|vm_compute]. Qed.
+Proof. by apply (forgotten_is_wrong D 20 (0, 0) (Geometry 10 4 2 6 2 2)); [|vm_compute]. Qed.

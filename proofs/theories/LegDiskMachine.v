@@ -123,8 +123,8 @@ Inductive move : machine → list (entry block) → machine → Prop :=
 Definition whole (f : contents block) : array C :=
   Array (λ i, Device true (Medium (λ a, piece a i (f a)) [])) (seq 0 count) false.
 Definition formatted (n : nat) (s : machine) : Prop :=
-  ∃ levels g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
-    complete (on_leg size (seq 0 count) false (run_format D levels g)) (whole f) =
+  ∃ trees g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
+    complete (on_leg size (seq 0 count) false (run_format D trees g)) (whole f) =
       (Some (ms, c, Some y), x) ∧ s = (Idle y ms c, x, []).
 
 (** What the machine shows. *)

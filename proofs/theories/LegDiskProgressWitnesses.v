@@ -119,7 +119,7 @@ Lemma born_formatted size g y ms c x :
   born size g = Some (y, ms, c, x) → formatted D size 2 (disk_blocks g) (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
-  exists 0, g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
+  exists (0, 0), g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
 Qed.
 End Calm.
 

@@ -98,8 +98,8 @@ Lemma raid_of_two_laws m a : 1 ≤ m ≤ 2 → cutting_laws (H := raid_of_two m 
 Proof. intros Hm. by apply raid_leg_laws; [|lia|lia|lia]. Qed.
 
 (** Superblock, headers and a log of two records are below 5. *)
-Lemma raid_life_lives {Y U} (D : programs Y U) m size levels g es (tr : shown) :
-  log_blocks g = 2 → @leg_life two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) levels g es = Some tr →
+Lemma raid_life_lives {Y U} (D : programs Y U) m size trees g es (tr : shown) :
+  log_blocks g = 2 → @leg_life two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) trees g es = Some tr →
   ∃ z z', @formatted two_pieces _ (raid_of_two m 5) (tears_from 5) _ _ D size (2 + m) (disk_blocks g) z ∧
     @lives two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) z tr z'.
 Proof. intros Hg. apply leg_life_lives. unfold whole_records, tears, tears_from. rewrite Hg. simpl. lia. Qed.
@@ -107,7 +107,7 @@ Proof. intros Hg. apply leg_life_lives. unfold whole_records, tears, tears_from.
 Theorem raid5_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 20 3 4 z ∧
   @lives two_pieces _ (raid_of_two 1 5) _ _ D 20 3 z everything_on_raid5_shows z'.
-Proof. by apply (raid_life_lives D 1 20 0 shape_of_small everything_on_raid5); [|vm_compute]. Qed.
+Proof. by apply (raid_life_lives D 1 20 (0, 0) shape_of_small everything_on_raid5); [|vm_compute]. Qed.
 
 (** ** On RAID-6: P and Q, on four devices of which two fail at a time *)
 
@@ -126,7 +126,7 @@ Definition everything_on_raid6_shows : shown :=
 Theorem raid6_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 20 4 4 z ∧
   @lives two_pieces _ (raid_of_two 2 5) _ _ D 20 4 z everything_on_raid6_shows z'.
-Proof. by apply (raid_life_lives D 2 20 0 shape_of_small everything_on_raid6); [|vm_compute]. Qed.
+Proof. by apply (raid_life_lives D 2 20 (0, 0) shape_of_small everything_on_raid6); [|vm_compute]. Qed.
 
 (** ** What the theorem needs of the code *)
 
@@ -143,8 +143,8 @@ Definition wrong_without_parity : shown :=
 
 Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) := (_ : EqDecision (vec (vec byte 40) 2)).
 
-Lemma wrong_code {Y U} (D : programs Y U) size levels g : disk_blocks g = 4 → log_blocks g = 2 →
-  @leg_life two_pieces _ without_parity _ _ D size 3 levels g one_fails = Some wrong_without_parity →
+Lemma wrong_code {Y U} (D : programs Y U) size trees g : disk_blocks g = 4 → log_blocks g = 2 →
+  @leg_life two_pieces _ without_parity _ _ D size 3 trees g one_fails = Some wrong_without_parity →
   ∃ z z', @formatted two_pieces _ without_parity (tears_from 5) _ _ D size 3 4 z ∧
     @lives two_pieces _ without_parity _ _ D size 3 z wrong_without_parity z' ∧
     ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
@@ -159,7 +159,7 @@ Theorem code_needed : ∃ z z',
   @formatted two_pieces _ without_parity (tears_from 5) _ _ D 20 3 4 z ∧
   @lives two_pieces _ without_parity _ _ D 20 3 z wrong_without_parity z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
-Proof. by apply (wrong_code D 20 0 shape_of_small); [..|vm_compute]. Qed.
+Proof. by apply (wrong_code D 20 (0, 0) shape_of_small); [..|vm_compute]. Qed.
 
 (** Blocks of several pieces that are thought not to tear: the log is of such. The record of a request that
 the power cut has a piece of an older one, and so it unmaps another block. *)
@@ -170,8 +170,8 @@ Definition torn_record_shows : shown :=
   [Event (Unmap 0 1 Ok); Event (Write 0 [content 1; content 2] Ok);
    Event (Unmap 2 1 CutShort); Event (Crash Ok); Event (Read Live 0 2 Ok [zero_block; content 2])].
 
-Lemma torn_is_wrong {Y U} (D : programs Y U) size levels g ios : disk_blocks g = 4 →
-  @leg_life two_pieces _ (raid_of_two 1 0) _ _ D size 3 levels g (torn_record ios) = Some torn_record_shows →
+Lemma torn_is_wrong {Y U} (D : programs Y U) size trees g ios : disk_blocks g = 4 →
+  @leg_life two_pieces _ (raid_of_two 1 0) _ _ D size 3 trees g (torn_record ios) = Some torn_record_shows →
   ∃ z z', @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D size 3 4 z ∧
     @lives two_pieces _ (raid_of_two 1 0) _ _ D size 3 z torn_record_shows z' ∧
     ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
@@ -186,4 +186,4 @@ Theorem tearing_needed : ∃ z z',
   @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D 20 3 4 z ∧
   @lives two_pieces _ (raid_of_two 1 0) _ _ D 20 3 z torn_record_shows z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
-Proof. by apply (torn_is_wrong D 20 0 shape_of_small 14); [|vm_compute]. Qed.
+Proof. by apply (torn_is_wrong D 20 (0, 0) shape_of_small 14); [|vm_compute]. Qed.

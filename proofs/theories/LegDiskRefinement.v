@@ -762,7 +762,7 @@ Qed.
 
 Lemma formatted_related n z : formatted D size count n z → related z all_good (eq (created n)).
 Proof.
-  intros (levels&g&f&ms&c&y&x&<-&Hwhole&Hend&->). split; [|split; [|done]].
+  intros (trees&g&f&ms&c&y&x&<-&Hwhole&Hend&->). split; [|split; [|done]].
   - assert (striped [] (Medium f []) (whole count f)) as Hx.
     { apply striped_settled. split; simpl; try done.
       - intros i _ a p _ [->|?%elem_of_nil]; [|done]. apply held_may_be. by left; left.
@@ -770,15 +770,15 @@ Proof.
       - apply NoDup_seq.
       - intros i Hi%elem_of_seq. lia. }
     assert (crash_safe (λ _, True)
-      (λ r m, ∀ y, r = Some y → kept_as g blank y m) (run_format D levels g) (Medium f [])) as Hformat.
-    { apply crash_safe_any. intros y' Hy'. destruct (execute (run_format D levels g) _) as [r m] eqn:Hex.
+      (λ r m, ∀ y, r = Some y → kept_as g blank y m) (run_format D trees g) (Medium f [])) as Hformat.
+    { apply crash_safe_any. intros y' Hy'. destruct (execute (run_format D trees g) _) as [r m] eqn:Hex.
       simpl in *. subst r. by eapply safe_format in Hex. }
     pose proof (safe_on_leg size count _ _ _ _ _ _ (seq 0 count) false Hformat Hx eq_refl eq_refl) as Hsafe.
     eapply array_safe_complete in Hsafe; [|by rewrite Hend]. rewrite Hend in Hsafe.
     destruct Hsafe as (M&Hq&Hm&Hms&Hc). simpl in *.
     destruct (Hq y eq_refl) as (f'&->&<-&Hrep). by exists f', blank.
   - split; [|by intros i ?%elem_of_nil]. intros i _.
-    pose proof (complete_up (on_leg size (seq 0 count) false (run_format D levels g)) (whole count f) i)
+    pose proof (complete_up (on_leg size (seq 0 count) false (run_format D trees g)) (whole count f) i)
       as Hup.
     rewrite Hend in Hup. simpl in Hup. by rewrite Hup.
 Qed.

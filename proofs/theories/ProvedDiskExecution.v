@@ -175,7 +175,7 @@ Proof.
     - apply (queue_call told _ [] []); [done|by apply not_elem_of_nil].
     - apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1); (S id, e2)] []) [] []); [|constructor].
       apply (queue_call told _ [(id, e1)] []); [done|]. simpl. intros Hin%elem_of_list_singleton. lia. }
-  eexists (Idle y, m), _, _. split; [exists 0, g, (λ _, zero_block), y; simpl; by rewrite Hformat|].
+  eexists (Idle y, m), _, _. split; [exists (0, 0), g, (λ _, zero_block), y; simpl; by rewrite Hformat|].
   unfold served_history. cbv zeta.
   eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
   eapply (queue_app _ []); [by apply (served_group y m [a; b] p1 [0; 1])|].
@@ -300,7 +300,7 @@ Definition everything_shows : list (event (@block small)) :=
 
 Theorem life_exists : ∃ x x', fresh (@proved_disk small _) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof.
-  apply (life_shows (D := proved_programs) 0 shape_of_small everything); [|by vm_compute].
+  apply (life_shows (D := proved_programs) (0, 0) shape_of_small everything); [|by vm_compute].
   apply small_whole; simpl; lia.
 Qed.
 
@@ -336,7 +336,7 @@ Definition forgotten_shows : list (event (@block forgetful)) :=
 Lemma forgotten_life_shows :
   ∃ x x', fresh (@proved_disk forgetful _) 10 x ∧ shows proved_disk x forgotten_shows x'.
 Proof.
-  apply (life_shows (D := proved_programs) 0 (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
+  apply (life_shows (D := proved_programs) (0, 0) (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
   apply small_whole; simpl; lia.
 Qed.
 
@@ -374,7 +374,7 @@ Definition unverified_shows : list (event (@block colliding)) :=
 (** A record without its data is taken for one that has them. *)
 Theorem digest_needed : ¬ implements (@proved_disk colliding _) Ack.
 Proof.
-  intros Himp. destruct (@life_shows colliding _ _ _ _ _ proved_programs 0 shape_of_small unverified_life
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ proved_programs (0, 0) shape_of_small unverified_life
     unverified_shows)
     as (x&x'&Hx&Hshows); [apply small_whole; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
@@ -432,7 +432,7 @@ Theorem whole_records_needed : ∃ y m x, execute (format shape_of_small) (Mediu
     (Some y, m) ∧ shows proved_disk (Idle y, m) torn_shows x ∧
   ¬ admits Ack (Create (disk_blocks shape_of_small) :: torn_shows).
 Proof.
-  assert (life proved_programs 0 shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
+  assert (life proved_programs (0, 0) shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
   unfold life in Hlife. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
   apply live_on_shows in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
   intros Had%check_correct. by vm_compute in Had.

@@ -89,7 +89,7 @@ Proof.
   - intros g f d Hf. eapply crash_safe_recover; [done..|]. intros y f' Hy Hshape. split.
     + apply (safe_represents _ y f' d); [done|]. by rewrite Hshape.
     + exists y. split; [done|]. by exists f'.
-  - intros levels g f y m. apply format_represents.
+  - intros trees g f y m. apply format_represents.
 Qed.
 
 Lemma proved_disk_refines : implements proved_disk Ack.

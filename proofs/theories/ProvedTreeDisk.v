@@ -24,6 +24,7 @@ Record memory := Memory {
   serial : nat;           (* of the newest checkpoint *)
   slot : bool;            (* where it is *)
   newest : list nat;      (* the places of the newest record in the log *)
+  page_blocks : nat;      (* the pages that there are *)
 }.
 
 (** ** Where things stand *)
@@ -42,7 +43,9 @@ Definition beside_of (first : nat) (t : tree_maps) : beside :=
 Definition maps_of (s : SharedTree.state) (x : beside) : tree_maps :=
   TreeMaps (TreeIndex.Index s x.2.1 ∅ x.2.2.2) x.2.2.1.
 
-Definition tree_superblock : codec geometry := ProvedDisk.superblock_codec_of "proved-disk trees 1"%string.
+(** The shape of the disk, and how many pages there are. *)
+Definition tree_superblock : codec (geometry * nat) :=
+  both (ProvedDisk.superblock_codec_of "proved-disk trees 2"%string) number.
 
 (** ** Which places are in use *)
 
@@ -51,11 +54,11 @@ Definition used_places (t : tree_maps) (kept : list nat) : gmap nat () :=
 Definition collected (g : geometry) (t : tree_maps) (kept : list nat) : gmap nat () :=
   ProvedDisk.unused (used_places t kept) (data_blocks g) ∅.
 
-(** The first [n] pages that the newest checkpoint does not use. *)
-Definition free_pages (on : gmap nat nat) (n : nat) : list nat :=
+(** The first [n] of so many pages that the newest checkpoint does not use; fewer, where there are no more. *)
+Definition free_pages (all : nat) (on : gmap nat nat) (n : nat) : list nat :=
   let used : gmap nat () := foldl (λ u e, <[e.2 := ()]> u) ∅ (map_to_list on) in
   take n (List.filter (λ p, match used !! p with Some _ => false | None => true end)
-    (seq 0 (n + length (map_to_list on)))).
+    (seq 0 (all `min` (n + length (map_to_list on))))).
 
 Section Programs.
 Context `{blocks} (bits : nat).
@@ -70,12 +73,14 @@ Definition store_of (y : memory) : TreeStore.memory beside :=
 Definition committed (y : memory) (z : TreeStore.memory beside) : memory :=
   Memory (shape y)
     (TreeMaps (TreeIndex.with_trees (TreeStore.trees z) (views (current y))) (places (current y)))
-    (TreeStore.pages z) (free y) (next_record y) (next_record y) (TreeStore.serial z) (TreeStore.slot z) [].
+    (TreeStore.pages z) (free y) (next_record y) (next_record y) (TreeStore.serial z) (TreeStore.slot z) []
+    (page_blocks y).
 
-(** [k] goes on with the memory, the old one if nodes or roots do not fit. *)
+(** [k] goes on with the memory, the old one if nodes or roots do not fit, or too few pages are left. *)
 Definition checkpoint {A} (y : memory) (k : memory → program block A) : program block A :=
   let new := length (TreeBlocks.unwritten (trees (views (current y))) (pages y)) in
-  TreeStore.checkpoint beside_codec (layout_of (shape y)) (store_of y) (free_pages (pages y) new)
+  TreeStore.checkpoint beside_codec (layout_of (shape y)) (store_of y)
+    (free_pages (page_blocks y) (pages y) new)
     (λ z, k (if decide (TreeStore.serial z = serial y) then y else committed y z)).
 
 Definition has_room (y : memory) : bool :=
@@ -88,7 +93,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
   ReadBlock superblock (λ b,
     match unpack tree_superblock b with
     | None => k None
-    | Some g =>
+    | Some (g, all) =>
         TreeStore.recover beside_codec (layout_of g) (λ z,
           match z with
           | None => k None
@@ -98,7 +103,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
               ProvedDisk.replay (apply_record bits) g (log_blocks g) start start (digest []) (λ before now d,
                 ProvedDisk.confirm g before now d (λ r, let 'Found n t ps := r in
                   k (Some (Memory g t (TreeStore.pages z) (collected g t ps) n fst (TreeStore.serial z)
-                    (TreeStore.slot z) ps))))
+                    (TreeStore.slot z) ps all))))
           end)
     end).
 
@@ -133,7 +138,7 @@ Definition one_too_many (y : memory) (q : request) : bool :=
 (** The memory once [r] is in the log; [fr] is free then. *)
 Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
   Memory (shape y) (apply_record bits r (current y)) (pages y) fr (S (next_record y)) (first_record y)
-    (serial y) (slot y) (ProvedDisk.places_of r).
+    (serial y) (slot y) (ProvedDisk.places_of r) (page_blocks y).
 
 Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
   let refused := Done (y, no_room q, []) in
@@ -171,7 +176,8 @@ Inductive upkeep :=
   | Walk (w n : nat).    (* a step of the walk [w], at node [n] *)
 
 Definition with_maps (y : memory) (t : tree_maps) (fr : gmap nat ()) : memory :=
-  Memory (shape y) t (pages y) fr (next_record y) (first_record y) (serial y) (slot y) (newest y).
+  Memory (shape y) t (pages y) fr (next_record y) (first_record y) (serial y) (slot y) (newest y)
+    (page_blocks y).
 
 Definition collect (y : memory) : memory :=
   with_maps y (current y) (collected (shape y) (current y) (newest y)).
@@ -190,17 +196,18 @@ Definition maintain (y : memory) (u : upkeep) : program block memory :=
 
 (** ** A new disk, whatever the device held *)
 
-(** There are [S levels] levels of nodes, enough for the blocks of the disk. *)
-Definition format (levels : nat) (g : geometry) : program block (option memory) :=
+(** There are [S levels] levels of nodes, enough for the blocks of the disk, and so many pages. *)
+Definition format (size : nat * nat) (g : geometry) : program block (option memory) :=
+  let '(levels, all) := size in
   let t := end_epoch (no_trees levels) in
-  let y := Memory g t {[0 := 0]} (collected g t []) 1 1 1 false [] in
-  match pack (put tree_superblock g), pack [0], pack (put TreeBlocks.kids_codec ∅),
+  let y := Memory g t {[0 := 0]} (collected g t []) 1 1 1 false [] all in
+  match pack (put tree_superblock (g, all)), pack [0], pack (put TreeBlocks.kids_codec ∅),
     pack_many (slot_blocks g) (put (TreeStore.body_codec beside_codec)
       (TreeBlocks.roots_of (trees (views t)) (pages y), beside_of 1 t)) with
   | Some super, Some blank, Some node, Some bs =>
       match pack (put TreeStore.header_codec (1, length bs)) with
       | Some header =>
-          if decide (0 < log_blocks g ∧ disk_blocks g ≤ 2 ^ (bits * S levels)) then
+          if decide (0 < log_blocks g ∧ 0 < all ∧ disk_blocks g ≤ 2 ^ (bits * S levels)) then
             let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
             write_all ((page_address g 0, node) :: zip (seq 0 (length image)) image)
               (FlushBlocks (Done (Some y)))

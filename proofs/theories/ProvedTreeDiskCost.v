@@ -24,11 +24,13 @@ Proof.
     + rewrite lookup_insert_ne by done. naive_solver.
 Qed.
 
-(** The pages that a checkpoint looks up are always enough, and none that the newest one uses. *)
-Theorem free_pages_proper on n : let ps := T.free_pages on n in
+(** The pages that a checkpoint looks up are enough if there are so many, and none that the newest one
+uses. *)
+Theorem free_pages_proper all on n : n + length (map_to_list on) ≤ all → let ps := T.free_pages all on n in
   length ps = n ∧ NoDup ps ∧ Forall (λ p, p ∉ targets on) ps.
 Proof.
-  cbv zeta. unfold T.free_pages. set (used := foldl _ _ _).
+  intros Hall. cbv zeta. unfold T.free_pages. rewrite Nat.min_r by done. clear Hall all.
+  set (used := foldl _ _ _).
   set (f := λ p, match used !! p with Some _ => false | None => true end).
   set (all := seq 0 (n + length (map_to_list on))).
   assert (∀ p, f p = false ↔ p ∈ (map_to_list on).*2) as Hf.
@@ -109,13 +111,14 @@ the trees. *)
 Definition new_nodes y : list (nat * SharedTree.node) :=
   TreeBlocks.unwritten (trees (views (T.current y))) (T.pages y).
 Definition next_checkpoint y : TreeStore.memory beside :=
-  TreeStore.checkpointed (T.store_of y) (T.free_pages (T.pages y) (length (new_nodes y))).
+  TreeStore.checkpointed (T.store_of y) (T.free_pages (T.page_blocks y) (T.pages y) (length (new_nodes y))).
 Definition root_words y : list nat :=
   put (TreeStore.body_codec beside_codec)
     (TreeBlocks.roots_of (TreeStore.trees (next_checkpoint y)) (TreeStore.pages (next_checkpoint y)),
      TreeStore.beside (T.store_of y)).
 
-(** Nodes go into blocks, the words into a slot, and numbers into words. *)
+(** Nodes go into blocks, the words into a slot, and numbers into words; there are pages for the new nodes
+beside those that the newest checkpoint uses. *)
 Record goes_into_slot y : Prop := {
   trees_kept : let s := trees (views (T.current y)) in
     TreeIndexBounds.kept_trees bits (SharedTree.height s) s;
@@ -124,17 +127,18 @@ Record goes_into_slot y : Prop := {
   header_fits : S (T.serial y) < limit ∧ slot_blocks (T.shape y) < limit;
   words_small : Forall (λ w, w < limit) (root_words y);
   words_fit : length (root_words y) ≤ slot_blocks (T.shape y) * words;
+  pages_left : length (new_nodes y) + length (map_to_list (T.pages y)) ≤ T.page_blocks y;
 }.
 
 (** A checkpoint writes each new node, the blocks of the roots, and a header; in two flushes. *)
 Theorem tree_disk_checkpoint_cost y m : goes_into_slot y → ∃ k, k ≤ S (length (root_words y) / words) ∧
   cost (T.checkpoint y Done) m = (0, length (new_nodes y) + k + 1, 2).
 Proof.
-  intros [Hkept [Hwords Hlimit] Hsmall [Hserial Hslot] Hws Hfits].
+  intros [Hkept [Hwords Hlimit] Hsmall [Hserial Hslot] Hws Hfits Hpages].
   destruct (TreeStoreCost.checkpoint_cost beside_codec (layout_of (T.shape y)) bits _ (T.store_of y)
-    (T.free_pages (T.pages y) (length (new_nodes y))) m Hkept Hwords Hlimit) as (_ & k & Hk & Hcost); try
-      done;
-    [apply free_pages_proper|].
+    (T.free_pages (T.page_blocks y) (T.pages y) (length (new_nodes y))) m Hkept Hwords Hlimit)
+    as (_ & k & Hk & Hcost); try done;
+    [by apply free_pages_proper|].
   exists k. split; [done|]. etransitivity; [|exact Hcost]. by apply checkpoint_cost_of.
 Qed.
 End Costs.

@@ -55,14 +55,14 @@ Definition everything_shows : list (event (@block small)) :=
 Theorem tree_life_exists : ∃ x x', fresh (@proved_tree_disk small _ 1) 4 x ∧
   shows (proved_tree_disk 1) x everything_shows x'.
 Proof.
-  apply (life_shows (D := tree_programs 1) 1 shape_of_trees everything); [|by vm_compute].
+  apply (life_shows (D := tree_programs 1) (1, 15) shape_of_trees everything); [|by vm_compute].
   apply small_whole; simpl; lia.
 Qed.
 
 (** Once the walks are done, the disk keeps the nodes of the live view, and its data: of eight nodes and three
 places, four and two. Before that, all. *)
 Definition kept_after (es : list (@event_in_life small T.upkeep)) : option (nat * nat) :=
-  match execute (@T.format small 1 1 shape_of_trees) (Medium (λ _, zero_block) []) with
+  match execute (@T.format small 1 (1, 15) shape_of_trees) (Medium (λ _, zero_block) []) with
   | (Some y, m) =>
       (λ x : T.memory * medium block, ((T.node_count x.1).1, length (T.in_use x.1))) <$>
         foldl (λ x e, '(y, m) ← x; '(_, x) ← live_once (tree_programs 1) e y m; Some x) (Some (y, m)) es
@@ -75,7 +75,7 @@ Proof. by vm_compute. Qed.
 
 (** What is no walk has no step. *)
 Theorem steps_need_a_walk :
-  match execute (@T.format small 1 1 shape_of_trees) (Medium (λ _, zero_block) []) with
+  match execute (@T.format small 1 (1, 15) shape_of_trees) (Medium (λ _, zero_block) []) with
   | (Some y, _) => T.walks y = [] ∧ ProvedTreeMaps.walk 1 (T.next_step y 1) (T.current y) = None
   | _ => False
   end.
@@ -84,9 +84,9 @@ Proof. by vm_compute. Qed.
 (** ** What costs depend on *)
 
 (** Some requests on a new disk, then the cost of another program. *)
-Definition tree_cost_after {A} (g : geometry) (qs : list (@request small * list nat))
+Definition tree_cost_after {A} (pages : nat) (g : geometry) (qs : list (@request small * list nat))
     (then_ : T.memory → program (@block small) A) : option (nat * nat * nat) :=
-  match execute (@T.format small 1 1 g) (Medium (λ _, zero_block) []) with
+  match execute (@T.format small 1 (1, pages) g) (Medium (λ _, zero_block) []) with
   | (Some y, m) =>
       let '(y, m) := foldl (λ x q, let '(o, m) := execute (T.perform 1 x.1 q.2 q.1) x.2 in (o.1.1, m)) (y,
         m) qs in
@@ -97,16 +97,23 @@ Definition tree_cost_after {A} (g : geometry) (qs : list (@request small * list 
 (** With a full log a write costs a checkpoint too: here of three nodes, and one block of roots. *)
 Theorem full_log_writes_nodes :
   let qs := [(DoWrite 0 [data 1], [0])] in let write := λ y, T.perform 1 y [3] (DoWrite 0 [data 1]) in
-  tree_cost_after (Geometry 4 2 6 8 2 2) qs write = Some (0, 2, 1) ∧
-  tree_cost_after (Geometry 4 1 6 8 2 2) qs write = Some (0, 6, 3).
+  tree_cost_after 15 (Geometry 4 2 6 8 2 2) qs write = Some (0, 2, 1) ∧
+  tree_cost_after 15 (Geometry 4 1 6 8 2 2) qs write = Some (0, 6, 3).
 Proof. by vm_compute. Qed.
 
 (** Roots that do not go into the slot: nothing is written. *)
 Theorem small_slots_refuse :
   let qs := [(DoWrite 0 [data 1; data 2], [0; 1]); (DoSnapshot "s", []); (DoWrite 0 [data 3], [2]);
     (DoSnapshot "t", []); (DoWrite 0 [data 4], [3])] in
-  tree_cost_after (Geometry 4 8 6 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 9, 2) ∧
-  tree_cost_after (Geometry 4 8 1 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 0, 0).
+  tree_cost_after 15 (Geometry 4 8 6 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 9, 2) ∧
+  tree_cost_after 15 (Geometry 4 8 1 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 0, 0).
+Proof. by vm_compute. Qed.
+
+(** Too few pages: nothing is written either. *)
+Theorem few_pages_refuse :
+  let qs := [(DoWrite 0 [data 1; data 2], [0; 1])] in
+  tree_cost_after 3 (Geometry 4 8 6 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 4, 2) ∧
+  tree_cost_after 2 (Geometry 4 8 6 8 2 2) qs (λ y, T.checkpoint y Done) = Some (0, 0, 0).
 Proof. by vm_compute. Qed.
 
 (** ** Without the hypotheses *)
@@ -114,7 +121,7 @@ Proof. by vm_compute. Qed.
 (** Blocks that do not give back what was put in: a nine comes back as an eight. *)
 Theorem tree_round_trip_needed : ¬ implements (@proved_tree_disk forgetful _ 1) Ack.
 Proof.
-  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ (tree_programs 1) 3 (Geometry 10 4 4 6 2 2)
+  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ (tree_programs 1) (3, 15) (Geometry 10 4 4 6 2 2)
     [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []]
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
     [apply small_whole; simpl; lia|by vm_compute|].
@@ -124,7 +131,7 @@ Qed.
 (** Digests that collide: a record without its data is taken for one that has them. *)
 Theorem tree_digest_needed : ¬ implements (@proved_tree_disk colliding _ 1) Ack.
 Proof.
-  intros Himp. destruct (@life_shows colliding _ _ _ _ _ (tree_programs 1) 1 shape_of_trees
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ (tree_programs 1) (1, 15) shape_of_trees
     [Ask (DoWrite 0 [seven]) [0]; CutIn (DoWrite 0 [seven; seven]) [1; 2] 4 TearOnly; Ask (DoRead Live 0 1)
       []]
     [Write 0 [seven] Ok; Write 0 [seven; seven] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]])
@@ -137,7 +144,7 @@ Theorem tree_machine_snapshot_needs_no_delete : ∃ x x', fresh (@proved_tree_di
   shows (proved_tree_disk 1) x ([] ++ Read Live 0 1 Ok [data 0] :: Snapshot "s" Ok ::
     [Delete "s" Ok; Write 0 [data 1] Ok; Snapshot "s" Ok] ++ [Read (Named "s") 0 1 Ok [data 1]]) x'.
 Proof.
-  apply (life_shows (D := tree_programs 1) 1 shape_of_trees [Ask (DoRead Live 0 1) [];
+  apply (life_shows (D := tree_programs 1) (1, 15) shape_of_trees [Ask (DoRead Live 0 1) [];
     Ask (DoSnapshot "s") []; Ask (DoDelete "s") []; Ask (DoWrite 0 [data 1]) [0]; Ask (DoSnapshot "s") [];
     Ask (DoRead (Named "s") 0 1) []]); [|by vm_compute]. apply small_whole; simpl; lia.
 Qed.

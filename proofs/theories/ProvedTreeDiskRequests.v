@@ -14,7 +14,7 @@ Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (q : request) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
 Notation tree_recoverable := (tree_recoverable bits).
-Notation format_of s0 on x0 := (trees_format bits s0 on x0).
+Notation held_by y s0 x0 := (trees_format bits (T.page_blocks y) s0 (T.pages y) x0).
 Notation outcome_left := (outcome_left tree_recoverable).
 Notation answered_with := (answered_with T.shape tree_represents).
 Notation writes_left := (writes_left tree_recoverable).
@@ -51,15 +51,15 @@ Proof.
 Qed.
 
 (** A record in the log, on the trees. *)
-Lemma tree_logged s0 x0 y m f f' d d' r fr : @represents _ (format_of s0 (T.pages y) x0) torn (with_maps y
+Lemma tree_logged s0 x0 y m f f' d d' r fr : @represents _ (held_by y s0 x0) torn (with_maps y
     m) f d →
   changed bits s0 (T.current y) → trees_show bits (T.current y) m → in_bounds (T.shape y) r →
-  @represents _ (format_of s0 (T.pages y) x0) torn (ProvedDisk.logged (with_maps y m) r fr) f' d' →
+  @represents _ (held_by y s0 x0) torn (ProvedDisk.logged (with_maps y m) r fr) f' d' →
   tree_represents (T.logged bits y r fr) f' d'.
 Proof.
   intros Hy Hc Ht Hr Hy'. exists s0, x0, (apply r m). split; [exact Hy'|].
   split; [|by apply apply_record_shown].
-  destruct (tree_holds _ _ _ _ _ _ _ Hy) as [m0 [_ Hstored _ _ Hkeys]].
+  destruct (tree_holds _ _ _ _ _ _ _ _ Hy) as [m0 [_ Hstored _ _ Hkeys _]].
   eapply (apply_record_changed bits (SharedTree.height s0)); [exact Hkeys|apply Hstored|done|done|exact Hr].
 Qed.
 
@@ -87,11 +87,11 @@ Proof.
     - intros from lba count ->. done. }
   unfold T.update. destruct (T.one_too_many y q); [done|].
   destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
-  apply (@crash_safe_update_log _ _ torn (format_of s0 (T.pages y) x0) _ _ _ (with_maps y m) f d); simpl.
+  apply (@crash_safe_update_log _ _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); simpl.
   - done.
   - done.
-  - intros f' Hf'. apply (HP d); [by left|]. by exists s0, (T.pages y), x0.
-  - intros f' Hf'. apply (HP (effect q d)); [by right|]. by exists s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP d); [by left|]. by exists (T.page_blocks y), s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP (effect q d)); [by right|]. by exists (T.page_blocks y), s0, (T.pages y), x0.
   - done.
   - intros r fr f' _ Hr Hy'.
     assert (tree_represents (T.logged bits y r fr) f' (effect q d)) as Hnew by by eapply tree_logged.
@@ -127,7 +127,7 @@ Proof.
     assert (place_at bits (T.current y) from <$> seq lba count =
       place_of m (map_of m from) <$> seq lba count) as ->.
     { apply list_fmap_ext. intros i l _. by apply place_at_shown. }
-    apply (@crash_safe_read_view _ torn (format_of s0 (T.pages y) x0) _ _ _ (with_maps y m) f d); try done.
+    apply (@crash_safe_read_view _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); try done.
     intros v Hv. split; [done|]. exists f, d. split_and!; [done|done|by exists s0, x0, m|].
     apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. by exists v.
 Qed.
@@ -144,10 +144,10 @@ Proof.
     (Medium f [])) as Hnone.
   { split; [eapply tree_safe; [done|by left]|]. by exists f. }
   destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
-  apply (@crash_safe_group_log _ _ torn (format_of s0 (T.pages y1) x0) _ _ _ (with_maps y1 m) f d); simpl.
+  apply (@crash_safe_group_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f d); simpl.
   - done.
-  - intros f' Hf'. left. by exists s0, (T.pages y1), x0.
-  - intros Hws f' Hf'. right. split; [done|]. by exists s0, (T.pages y1), x0.
+  - intros f' Hf'. left. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
+  - intros Hws f' Hf'. right. split; [done|]. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
   - done.
   - intros r fr f' Hr Hws Hy'.
     assert (tree_represents (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew by by eapply tree_logged.
@@ -168,10 +168,10 @@ Proof.
   - apply (kept_done (T.collect y) f d). by apply tree_represents_collected.
   - eapply crash_safe_tree_room; [done..|]. intros y1 f1 Hy1 <-. pose proof (kept_done _ _ _ Hy1) as Hno.
     destruct Hy1 as (s0 & x0 & m & Hy1 & Hc & Ht).
-    apply (@crash_safe_move_log _ _ torn (format_of s0 (T.pages y1) x0) _ _ _ (with_maps y1 m) f1 d); simpl.
+    apply (@crash_safe_move_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f1 d); simpl.
     + done.
     + apply Ht.
-    + intros f' Hf'. by exists s0, (T.pages y1), x0.
+    + intros f' Hf'. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
     + done.
     + intros fr f' Hy'. apply (kept_done (T.logged bits y1 (LogMove moves) fr)). by eapply tree_logged.
   - assert (T.shape (T.walk_on y w n) = T.shape y) as Hshape.
@@ -181,29 +181,29 @@ Qed.
 
 (** ** A new disk *)
 
-Lemma granted_tree_format levels g m : granted (T.format bits levels g) m.
+Lemma granted_tree_format size g m : granted (T.format bits size g) m.
 Proof.
   unfold T.format. cbv zeta. repeat (case_match; try done). by apply granted_write_all.
 Qed.
 
-Lemma tree_format_represents levels g f y m : whole_records g →
-  execute (T.format bits levels g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
+Lemma tree_format_represents size g f y m : whole_records g →
+  execute (T.format bits size g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
     tree_represents y f' blank.
 Proof.
   intros Hwhole Hex.
   assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
-    tree_represents y f' blank) (T.format bits levels g) (Medium f [])) as Hsafe.
+    tree_represents y f' blank) (T.format bits size g) (Medium f [])) as Hsafe.
   2:{ apply crash_safe_execute in Hsafe; [|apply granted_tree_format]. rewrite Hex in Hsafe.
       by apply Hsafe. }
   clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
     T.shape y = g ∧ tree_represents y f' blank) (Done None) m) as Hnone by by intros m; split.
-  unfold T.format. set (t := end_epoch (no_trees levels)). cbv zeta.
-  destruct (pack (put tree_superblock g)) as [super|] eqn:Hsuper; [|done].
+  unfold T.format. destruct size as [levels all]. set (t := end_epoch (no_trees levels)). cbv zeta.
+  destruct (pack (put tree_superblock (g, all))) as [super|] eqn:Hsuper; [|done].
   destruct (pack [0]) as [empty|] eqn:Hempty; [|done].
   destruct (pack (put TreeBlocks.kids_codec ∅)) as [node|] eqn:Hnode; [|done].
   destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
   destruct (pack (put TreeStore.header_codec _)) as [header|] eqn:Hheader; [|done].
-  destruct (decide _) as [[Hpos Hkeys]|]; [|done].
+  destruct (decide _) as [(Hpos&Hsome&Hkeys)|]; [|done].
   apply pack_unpack in Hsuper; [|apply tree_superblock_round_trips].
   apply pack_prefix in Hempty as (_&rest&Hempty).
   apply pack_unpack in Hnode; [|apply TreeBlocks.kids_round_trips].
@@ -235,8 +235,9 @@ Proof.
   assert (SharedTree.height (trees (views t)) = S levels) as Hheight by done.
   destruct (TreeStoreTheorem.new_trees_blocks (λ p, f' (page_address g p)) levels) as [Hin Hall].
   { simpl. by rewrite Hpage. }
-  assert (holds_trees bits (trees (views t)) {[0 := 0]} (beside_of 1 t) g f' false 1 1 no_maps) as Hheld.
-  { split; [by rewrite (Hat superblock super)| |done|done|by rewrite Hheight].
+  assert (holds_trees bits all (trees (views t)) {[0 := 0]} (beside_of 1 t) g f' false 1 1 no_maps) as Hheld.
+  { split; [by rewrite (Hat superblock super)| |done|done|by rewrite Hheight|].
+    2:{ by intros n p [<- <-]%lookup_singleton_Some. }
     rewrite Hheight. split; [|by split_and!]. exists (length bs). split; [done|]. split.
     - simpl. rewrite (Hat 1 header), (Hat 2 empty), Hheader by done. unfold unpack. rewrite Hempty. simpl.
       by destruct rest.

@@ -72,7 +72,7 @@ Proof.
   - intros g f d Hf. eapply crash_safe_tree_recover; [done..|]. intros y f' Hy <-. split.
     + by eapply tree_safe.
     + exists y. split; [done|]. by exists f'.
-  - intros levels g f y m. apply tree_format_represents.
+  - intros size g f y m. apply tree_format_represents.
 Qed.
 
 Theorem proved_tree_disk_refines_contract : blocks_laws → implements proved_tree_disk Ack.

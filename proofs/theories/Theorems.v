@@ -1,5 +1,6 @@
-(** What is proved: each final result in prose, in Coq, and by one line from where it is proved; at the end,
-what they assume, which is nothing. For all sizes and all histories; numbers are those of the README. *)
+(** What is proved: each final result in prose, in Coq, and by one line from where it is proved. What they
+assume is printed by [Assumptions.v]: nothing. For all sizes and all histories; numbers are those of the
+README. *)
 From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
@@ -17,7 +18,7 @@ From LogDisk Require SharedTreeCursor TreeStoreTheorem TreeStoreCost TreeStoreWi
 From LogDisk Require ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
-  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
+  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskExecution.
 
 (** ** The contract *)
 
@@ -922,7 +923,7 @@ End OnDevice.
 
 (** ** The disk that runs, with trees as its maps *)
 Module RunningTrees.
-Import Medium Codec ProvedTreeMaps ProvedTreeDiskTheorem.
+Import Medium Codec ProvedTreeMaps ProvedTreeDiskTheorem TreeLegDiskTheorem.
 
 (** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
 programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
@@ -969,8 +970,8 @@ Theorem proved_tree_disk_update_cost `{blocks} bits y ps q m :
 Proof. apply ProvedTreeDiskCost.tree_update_cost. Qed.
 
 (** 19. A checkpoint writes each node that is new since the last one, the [n] words of the roots with what
-stands
-beside them, and a header, in two flushes; if they go into a slot, and numbers into words. *)
+stands beside them, and a header, in two flushes; if they go into a slot, numbers into words, and pages are
+left. *)
 Theorem proved_tree_disk_checkpoint_cost `{blocks, !blocks_laws} bits y m :
   ProvedTreeDiskCost.goes_into_slot bits y → ∃ k, k ≤ S (length (ProvedTreeDiskCost.root_words y) / words) ∧
   ProvedDiskProgress.cost (ProvedTreeDisk.checkpoint y Done) m =
@@ -984,82 +985,96 @@ Theorem proved_tree_disk_execution : ∃ x x',
   fresh (@proved_tree_disk small behind_the_log 1) 4 x ∧
   shows (@proved_tree_disk small behind_the_log 1) x ProvedTreeDiskExecution.everything_shows x'.
 Proof. apply ProvedTreeDiskExecution.tree_life_exists. Qed.
+
+(** 20. One machine with shared trees, on a leg of several devices ([build/proved-disk create --trees
+--mirrors N], [--raid5 N], [--raid6 N]): the programs of 19 on the leg of 17. Checkpoints write nodes to pages
+on all members, recovery reads nodes from those that answer; with parity a node is a stripe. The hypotheses
+are those of 17. *)
+Import Leg LegDiskMachine RecordedTrace.
+Theorem tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
+    z tr z' :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted (tree_programs bits) size count n z → lives (tree_programs bits) size count z tr z' →
+  admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
+Proof. apply TreeLegDiskTheorem.tree_leg_disk_refines_contract. Qed.
+
+(** 20. On mirrors, *)
+Theorem mirrored_tree_disk_refines_contract `{blocks} bits size count n z tr z' :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  blocks_laws → 0 < count →
+  formatted (cutting0 := code) (tree_programs bits) size count n z →
+  lives (cutting0 := code) (tree_programs bits) size count z tr z' →
+  admits_recorded Ack (count - 1) (Event (Create n) :: tr).
+Proof. intros code torn laws. by eapply LegDiskTheorem.refines_on_mirrors, tree_programs_safe. Qed.
+
+(** 20. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
+Theorem raid_tree_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bits
+    bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size n z tr z' :
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  let code := LegCode.raid_leg bytes k m cut glue in
+  formatted (cutting0 := code) (tree_programs bits) size (k + m) n z →
+  lives (cutting0 := code) (tree_programs bits) size (k + m) z tr z' →
+  admits_recorded Ack m (Event (Create n) :: tr).
+Proof. intros laws. by eapply LegDiskTheorem.refines_on_raid, tree_programs_safe. Qed.
+
+(** 20. Read after snapshot through all of it: while devices fail, come back, are replaced and copied to. *)
+Theorem tree_leg_disk_read_after_snapshot `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
+    z z' name lba count' (data data' : list block) before tr :
+  blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
+  Forall (RecordedSnapshots.keeps_snapshot name) tr →
+  lives (tree_programs bits) size count z
+    (before ++ Event (Read Live lba count' Ok data) :: Event (Snapshot name Ok) ::
+     tr ++ [Event (Read (Named name) lba count' Ok data')]) z' → data' = data.
+Proof. apply TreeLegDiskTheorem.tree_leg_disk_read_after_snapshot. Qed.
+
+(** 20. Space, as in 19. *)
+Theorem tree_leg_disk_keeps_exactly `{blocks} {C} `{cutting block C} {torn : tearing} bits size count y x :
+  blocks_laws → LegCorrect.cutting_laws count → idle_on_leg bits size count y →
+  (view_maps bits y x → is_Some (places (ProvedTreeDisk.current y) !! x)) ∧
+  (ProvedTreeDisk.walks y = [] → is_Some (places (ProvedTreeDisk.current y) !! x) → view_maps bits y x).
+Proof. apply TreeLegDiskTheorem.tree_leg_disk_keeps_exactly. Qed.
+
+(** 20. Walks end, as in 19. *)
+Theorem tree_leg_disk_walks_end `{blocks} {C} `{cutting block C} {torn : tearing} bits size count y w :
+  blocks_laws → LegCorrect.cutting_laws count → idle_on_leg bits size count y → w ∈ ProvedTreeDisk.walks y →
+  is_Some (walk w (ProvedTreeDisk.next_step y w) (ProvedTreeDisk.current y)) ∧
+  ∀ n t, walk w n (ProvedTreeDisk.current y) = Some t →
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views t))) <
+    base.size (SharedTreeDeletion.work (TreeIndex.trees (views (ProvedTreeDisk.current y)))).
+Proof. apply TreeLegDiskTheorem.tree_leg_disk_walks_end. Qed.
+
+(** 20. Resync ends, as in 18. *)
+Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
+    h :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted (tree_programs bits) size count n z →
+  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) →
+  Progress.ends_well (LegDiskProgress.weather count) (LegDiskResync.settle_turn size count)
+    LegDiskResync.settled_ok (LegDiskResync.settle_turns size count (length ms)) (Idle y ms c, x, h).
+Proof. intros laws ? Hz Hlives. by eapply LegDiskResync.resync_ends; [|by apply tree_programs_safe|..]. Qed.
+
+(** 12. An execution on two mirrors: writes that a power cut has on one device only, a checkpoint that it
+leaves half written on both, a degraded write and a checkpoint, all devices gone, one that comes back with
+stale nodes, the right one, resync; a deletion, its walks begun again after a power cut, its data's place used
+again, another resync, and the loss of the device that was never stale. *)
+Import LegDiskRaid.
+Theorem mirrored_tree_disk_execution : ∃ z z',
+  formatted (cutting0 := TreeLegDiskExecution.mirrored) (torn := TreeLegDiskExecution.untorn)
+    (@tree_programs small 1) 40 2 4 z ∧
+  lives (cutting0 := TreeLegDiskExecution.mirrored) (tree_programs 1) 40 2 z
+    TreeLegDiskExecution.everything_on_mirrors_shows z'.
+Proof. apply TreeLegDiskExecution.mirrored_tree_life_exists. Qed.
+
+(** 12. And on RAID-5, where nodes are stripes: one that a power cut tears, one that is read back without a
+device; and on RAID-6. *)
+Theorem raid5_tree_disk_execution : ∃ z z',
+  formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) (tree_programs 1) 40 3 4 z ∧
+  lives (cutting0 := raid_of_two 1 5) (tree_programs 1) 40 3 z
+    TreeLegDiskExecution.everything_on_raid5_shows z'.
+Proof. apply TreeLegDiskExecution.raid5_tree_life_exists. Qed.
+
+Theorem raid6_tree_disk_execution : ∃ z z',
+  formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) (tree_programs 1) 40 4 4 z ∧
+  lives (cutting0 := raid_of_two 2 5) (tree_programs 1) 40 4 z everything_on_raid6_shows z'.
+Proof. apply TreeLegDiskExecution.raid6_tree_life_exists. Qed.
 End RunningTrees.
-
-(** ** What they assume *)
-
-Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
-Definition all_theorems :=
-  (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
-   @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
-   @overlapping_order_exact, @blocks_judged_apart, @queue_implements, @snapshot_promise_used,
-   @snapshot_promise_needs_no_delete, @snapshot_promise_needs_profile, @frame_promise_needs_profile,
-   @write_promise_needs_profile, @disk_read_after_snapshot, @disk_read_after_snapshot_kept,
-   @disk_flushed_snapshot_stays, @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back,
-   @recovery_ends, @replay_idempotent, @silent_step_invisible, @destage_invisible, @clean_invisible,
-   @cleaned_is_dead, @free_holds_nothing, @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed,
-   @nothing_dangles, @nothing_leaks, @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once,
-   @neighbour_test_exact, @chain_test_exact, @chain_test_needs_chain, @update_spares_others,
-   @update_shares_rest, @lookup_exact, @cost_constant, @cost_ignores_snapshots, @snapshot_constant,
-   @tree_disk_refines_contract, @tree_disk_read_after_snapshot, @tree_disk_keeps_exactly,
-   @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed, @bytes_are_a_field, @two_generates,
-   @raid5_any_one, @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available,
-   @any_failures, @stale_never_read, @repair_stops_restored, @redundancy_restored, @rebuild_waits,
-   @degraded_at_once, @one_use_per_device, @legs_suffice, @disk_over_legs_refines_contract,
-   @disk_over_raid6_refines_contract, @composed_execution, @proved_disk_refines_contract,
-   @served_disk_refines_contract, @leg_disk_refines_contract, @mirrored_disk_refines_contract,
-   @raid_disk_refines_contract, @leg_requests_answered, @leg_groups_performed, @leg_recovery_ends,
-   @leg_resync_ends, @progress_needs_turns, @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip,
-   @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
-   @group_is_taken, @used_at_most_mapped, @proved_disk_execution, @proved_disk_hypotheses_hold,
-   @served_disk_execution, @mirrored_disk_execution, @raid5_disk_execution, @raid6_disk_execution,
-   @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes, @tree_codecs_round_trip,
-   @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
-   @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
-   @proved_tree_disk_read_after_snapshot, @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end,
-   @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost,
-   @proved_tree_disk_execution).
-Print Assumptions all_theorems.
-
-(** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
-Import VirtualDiskWitnesses LogStructuredDiskWitnesses SharedTreeExamples Parity RedundancyWitnesses
-  CompositionWitnesses.
-Definition all_counterexamples :=
-  (@VirtualDiskWitnesses.snapshot_needs_no_delete, @snapshot_needs_profile, @read_after_write_needs_spares,
-   @read_after_write_needs_profile, @frame_needs_spares, @frame_needs_profile, @flushed_needs_spares,
-   @simulation_needs_moves, @rolled_back_by_prefix, @rolled_back_not_by_ack, @device_examples_hold,
-   @limit_gives_up, @snapshot_needs_reclaim_unreachable, @prefix_snapshot_needs_flush,
-   @LogStructuredDiskWitnesses.snapshot_needs_no_delete, @unflushed_snapshot_goes, @every_rule_needed,
-   @prefix_is_not_ack, @checkpoint_needs_sound, @recovery_needs_sound, @recovery_needs_reached,
-   @replay_needs_log, @silent_step_needs_sound, @segments_must_be_free, @clean_gains_needed,
-   @dangling_needs_reachable, @unburied_leaks, @reclaim_needs_held, @root_first_leaks, @freed_again_needs_run,
-   @birth_stamp_needed, @children_are_not_enough, @one_successor_is_not_enough, @ownership_by_older_snapshot,
-   @ownership_by_parent, @update_copies_path, @lookup_needs_length, @cost_needs_mapped, @cost_needs_no_revert,
-   @write_touches_nodes, @TreeDiskWitnesses.tree_rules_needed, @TreeDiskWitnesses.tree_snapshot_needs_rules,
-   @TreeDiskWitnesses.tree_snapshot_needs_flush, @TreeDiskWitnesses.tree_snapshot_needs_no_delete,
-   @TreeDiskWitnesses.tree_space_needs_rules, @TreeDiskWitnesses.tree_space_needs_walks,
-   @TreeDiskWitnesses.tree_walks_need_a_walk, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost,
-   @raid6_256_data, @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read,
-   @admitted_without_resync, @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement,
-   @legs_suffice_needs_good, @disk_over_legs_needs_sound, @disk_over_legs_needs_good,
-   @disk_over_raid6_needs_255, @ProvedDiskExecution.round_trip_needed,
-   @ProvedDiskExecution.whole_records_needed, @ProvedDiskExecution.served_round_trip_needed,
-   @ProvedDiskExecution.digest_needed, @ProvedDiskExecution.durable_drop_needed, @ByteBlocks.collision,
-   @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed, @LegDiskExecution.record_needed,
-   @LegDiskExecution.round_trip_needed_on_mirrors, @LegDiskProgressWitnesses.small_devices_block,
-   @LegDiskProgressWitnesses.snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
-   @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
-   @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
-   @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,
-   @OverlappingDiskWitnesses.apart_needs_profile, @OverlappingDiskWitnesses.queue_needs_contract,
-   @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
-   @SharedTreeCursor.wide_walks_have_long_cursors, @TreeBlocksWitnesses.cuts_are_no_changes,
-   @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
-   @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all,
-   @TreeStoreWitnesses.one_page_is_too_few, @ProvedTreeDiskExecution.tree_round_trip_needed,
-   @ProvedTreeDiskExecution.tree_digest_needed,
-   @ProvedTreeDiskExecution.tree_machine_snapshot_needs_no_delete, @ProvedTreeDiskExecution.walks_free_nodes,
-   @ProvedTreeDiskExecution.steps_need_a_walk, @ProvedTreeDiskExecution.full_log_writes_nodes,
-   @ProvedTreeDiskExecution.small_slots_refuse).
-Print Assumptions all_counterexamples.

@@ -259,7 +259,7 @@ Qed.
 
 (** The trees are read from the blocks as they were, with the pages of their nodes. *)
 Theorem trees_of_roots bits levels s on f : kept_trees bits levels s → in_blocks f s on → all_in_blocks s on →
-  ∃ on', trees_of f (roots_of s on) = (s, on') ∧ in_blocks f s on' ∧ all_in_blocks s on' ∧
+  ∃ on', on' ⊆ on ∧ trees_of f (roots_of s on) = (s, on') ∧ in_blocks f s on' ∧ all_in_blocks s on' ∧
     roots_of s on' = roots_of s on.
 Proof.
   intros Hkept Hin Hall. unfold trees_of. change (roots_height (roots_of s on)) with (height s).
@@ -290,7 +290,8 @@ Proof.
     { apply bool_decide_pack. destruct (kept_bounded _ _ _ Hkept) as [Hh Hbound].
       pose proof (bounded_place _ _ _ (Hbound _ _ Hm)). lia. }
     destruct (Hall m md Hm Hi) as [p Hp]. rewrite Hp. by rewrite (proj2 (Hon m p)) by by exists md. }
-  split_and!; [by destruct s| | |].
+  split_and!; [|by destruct s|..].
+  - apply map_subseteq_spec. by intros n p (nd & _ & _ & Hp)%Hon.
   - intros n p (nd & Hn & _ & Hp)%Hon. destruct (Hin _ _ Hp) as [Hlt Hnd]. split; [done|].
     intros nd' Hn'. destruct (Hnd _ Hn') as [Hb (ks & Hks & Hfst & Hkid)]. split; [done|].
     exists ks. split_and!; [done..|]. intros d m md Hd Hm. destruct (Hkid _ _ _ Hd Hm) as [-> Hpage].

@@ -340,7 +340,7 @@ Qed.
 
 (** Recovery finds the trees that the newest checkpoint saved, and where they stand. *)
 Theorem recover_safe s on x n sl k : stored f s on x n sl →
-  (∀ on', stored f s on' x n sl → crash_safe_at (k (Some (Memory _ s on' x n sl)))) →
+  (∀ on', on' ⊆ on → stored f s on' x n sl → crash_safe_at (k (Some (Memory _ s on' x n sl)))) →
   crash_safe_at (recover beside_codec l k).
 Proof.
   intros Hs Hk. pose proof Hs as [(len & Hlen & Hheader & Hbody) (Hin & Hall & Hkept)].
@@ -349,9 +349,9 @@ Proof.
     (λ e : (nat + nat) * saved_claim, found_by_claim (λ p, f (page_at l p)) (height s) e.2));
     [intros e k' _; apply read_claim_safe|].
   destruct (trees_of_roots bits levels s on (λ p, f (page_at l p)) Hkept Hin Hall)
-    as (on' & E & Hin' & Hall' & Hroots). 
+    as (on' & Hsub & E & Hin' & Hall' & Hroots). 
   change (crash_safe_at (let '(t, on0) := trees_of (λ p, f (page_at l p)) (roots_of s on) in
-    k (Some (Memory _ t on0 x n sl)))). rewrite E. apply Hk.
+    k (Some (Memory _ t on0 x n sl)))). rewrite E. apply Hk; [done|].
   split; [|done]. exists len. by rewrite Hroots.
 Qed.
 End Reading.

@@ -132,7 +132,7 @@ Proof.
   intros Hs.
   assert (crash_safe (λ _, True) (λ r m, ∃ on', stored f s on' x n sl ∧ (r, m) =
     (Some (Memory _ s on' x n sl), Medium f [])) (recover beside_codec l Done) (Medium f [])) as Hsafe.
-  { eapply recover_safe; [done|done|]. intros on' Hs'. split; [done|]. by exists on'. }
+  { eapply recover_safe; [done|done|]. intros on' _ Hs'. split; [done|]. by exists on'. }
   apply crash_safe_execute in Hsafe as (on' & Hs' & E); [|by apply granted_recover].
   exists on'. split; [done|].
   rewrite <- E. by destruct (execute _ _).

@@ -44,17 +44,17 @@ let hello ?(more = []) ?(devices = []) () =
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 let close state = Option.iter Device.close state.device; state.disk <- None; state.device <- None
 
-let shape ?(trees = false) ~records blocks =
+let form ~trees ~records blocks ~on_legs =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
-  Plan.shape ~trees ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
+  Plan.form ~trees ~on_legs ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
 
 let create state blocks =
-  let shape = shape ~trees:state.trees ~records:state.records blocks in
+  let form = form ~trees:state.trees ~records:state.records blocks ~on_legs:false in
   close state;
   if Sys.file_exists state.path then Sys.remove state.path;
   let device = Device.open_file ~sync:false ~fresh:true state.path in
   state.device <- Some device;
-  state.disk <- Some (Engine.format ~as_trees:state.trees (Engine.on device) shape)
+  state.disk <- Some (Engine.format (Engine.on device) form)
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =

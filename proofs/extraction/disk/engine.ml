@@ -25,8 +25,8 @@ let with_memory medium = function
   | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
-let recover medium = with_memory medium (Maps.recover medium)
-let format ?(as_trees = false) medium geometry = with_memory medium (Maps.format medium ~as_trees geometry)
+let recover medium = with_memory medium (medium.Maps.run Maps.program_to_recover)
+let format medium form = with_memory medium (Maps.format medium form)
 
 let maintain disk upkeep =
   disk.memory <- Maps.maintain disk.medium disk.memory upkeep;

@@ -44,11 +44,10 @@ let create folder blocks segment_blocks segments records snapshots trees layout 
       if not (Sys.file_exists folder) then (Unix.mkdir folder 0o755; Device.sync_parent folder);
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
       let records = Option.value ~default:(Plan.default_records blocks) records in
-      let shape = Plan.shape ~trees ~blocks ~segment_blocks ~segments ~records ~snapshots in
+      let form = Plan.form ~trees ~on_legs:(layout <> None) ~blocks ~segment_blocks ~segments ~records ~snapshots in
       match layout with
-      | Some _ when trees -> fail wrong_usage "trees are kept on one device"
-      | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count shape))
-      | None -> ignore (Engine.format ~as_trees:trees (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
+      | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count form))
+      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) form))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =
@@ -116,7 +115,7 @@ let adapter disk log folder records seed trees layout =
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
-    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~seed ~parity ~count
+    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~seed ~parity ~count
     | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~seed)
 
 let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)
@@ -138,7 +137,7 @@ let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc
 let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ option ] ~docv ~doc)
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
-let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees; on one device.")
+let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees.")
 let command name doc term =
   let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
     info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";

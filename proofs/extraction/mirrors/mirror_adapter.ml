@@ -2,7 +2,7 @@
 
 open Proved_core
 
-type t = { folder : string; random : Random.State.t; records : int; count : int; parity : int;
+type t = { folder : string; random : Random.State.t; records : int; trees : bool; count : int; parity : int;
   mutable set : Mirror_set.t option;
   mutable disk : Engine.t option  (* none while no member answers, and after a power cut *) }
 
@@ -12,10 +12,10 @@ let set state =
 let close state = Option.iter Mirror_set.close state.set; state.set <- None; state.disk <- None
 
 let create state blocks =
-  let shape = Adapter.shape ~records:state.records blocks in
+  let form = Adapter.form ~trees:state.trees ~records:state.records blocks ~on_legs:true in
   close state;
   Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
-  let set, disk = Mirror_set.create ~sync:false ~parity:state.parity state.folder ~count:state.count shape in
+  let set, disk = Mirror_set.create ~sync:false ~parity:state.parity state.folder ~count:state.count form in
   state.set <- Some set; state.disk <- Some disk
 
 (* Every device that there was, for the counters. *)
@@ -89,10 +89,10 @@ let answer state message =
   | Device.Power_cut -> state.disk <- None; Adapter.cut_short
 
 (* On a new disk in a temporary folder. *)
-let serve ~folder ~records ~seed ~parity ~count =
+let serve ~folder ~records ~trees ~seed ~parity ~count =
   let folder = Filename.concat folder (Printf.sprintf "proved-disk-%d-%d" (Unix.getpid ()) seed) in
   Unix.mkdir folder 0o700;
-  let state = { folder; random = Random.State.make [| seed |]; records; count; parity; set = None; disk = None } in
+  let state = { folder; random = Random.State.make [| seed |]; records; trees; count; parity; set = None; disk = None } in
   Fun.protect ~finally:(fun () ->
       close state;
       Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);

@@ -17,7 +17,7 @@ let opened_mirrors ~sync folder action =
   match Mirror_set.recover set with
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
-      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0;
+      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0; trees = false;
         count = Mirror_set.count set; parity = set.layout.parity; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with

@@ -115,7 +115,7 @@ let recover set =
   let program members clean = over { set with members; clean } Maps.program_to_recover in
   let memory = remember set (run set (open_leg set.layout.code set.size members clean program)) in
   set.lost <- false;
-  Engine.with_memory (medium set) (Option.map Maps.whole memory)
+  Engine.with_memory (medium set) memory
 
 let open_set ?(sync = true) folder =
   let size, count, clean, members = read_record folder in
@@ -125,20 +125,20 @@ let open_set ?(sync = true) folder =
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
 
-let blocks_of shape = 3 + shape.log_blocks + (2 * shape.slot_blocks) + shape.data_blocks
+let blocks_of { Maps.geometry = g; pages } = 3 + g.log_blocks + (2 * g.slot_blocks) + g.data_blocks + pages
 
 (* With parity, superblock, headers and log are whole on every device. *)
-let create ?(sync = true) ?(parity = 0) folder ~count shape =
-  let size = blocks_of shape in
+let create ?(sync = true) ?(parity = 0) folder ~count form =
+  let size = blocks_of form in
   if parity > 0 then
-    write_file ~sync (code_file folder) (Printf.sprintf "pieces from %d parity %d\n" (3 + shape.log_blocks) parity);
+    write_file ~sync (code_file folder) (Printf.sprintf "pieces from %d parity %d\n" (3 + form.Maps.geometry.log_blocks) parity);
   let members = List.init count Fun.id in
   List.iter (fun i ->
       let device = Device.open_file ~sync ~fresh:true (device_file folder i) in
       Device.close device) members;
   write_record ~sync folder ~size ~count members false;
   let set = open_set ~sync folder in
-  (set, Engine.format (medium set) shape)
+  (set, Engine.format (medium set) form)
 
 (* ** What happens to devices *)
 

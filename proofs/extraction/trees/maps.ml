@@ -4,6 +4,9 @@ open Proved_core
 
 type t = Whole of memory | Trees of tree_memory
 
+(* What a new disk is to be. Without pages its maps are whole. *)
+type form = { geometry : geometry; pages : int }
+
 (* Whatever runs a program for one device. *)
 type medium = { run : 'a. (block, 'a) program -> 'a }
 
@@ -15,14 +18,14 @@ let trees y = Trees y
 (* The fewest levels whose keys are enough for so many blocks, less one. *)
 let rec levels n = if n <= 1 lsl bits then 0 else 1 + levels ((n + (1 lsl bits) - 1) lsr bits)
 
-let program_to_recover = recover blocks (fun found -> Done found)
-let recover medium =
-  match medium.run program_to_recover with
-  | Some y -> Some (Whole y)
-  | None -> Option.map trees (medium.run (tree_recover blocks bits (fun found -> Done found)))
-let format medium ~as_trees shape =
-  if as_trees then Option.map trees (medium.run (tree_format blocks bits (levels shape.disk_blocks) shape))
-  else Option.map whole (medium.run (format blocks shape))
+(* Where there are no whole maps, trees are looked for. *)
+let program_to_recover =
+  recover blocks (function
+    | Some y -> Done (Some (Whole y))
+    | None -> tree_recover blocks bits (fun found -> Done (Option.map trees found)))
+let format medium { geometry; pages } =
+  if pages = 0 then Option.map whole (medium.run (format blocks geometry))
+  else Option.map trees (medium.run (tree_format blocks bits (levels geometry.disk_blocks, pages) geometry))
 
 let perform medium memory places request =
   match memory with

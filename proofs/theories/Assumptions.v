@@ -1,0 +1,93 @@
+(** What the final results assume, and the counterexamples to what is left of them without a hypothesis:
+nothing. *)
+From LogDisk Require Import Theorems.
+From LogDisk Require VirtualDiskWitnesses OverlappingDiskWitnesses LogStructuredDiskWitnesses
+  SharedTreeExamples.
+From LogDisk Require Parity RedundancyWitnesses CompositionWitnesses.
+From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor TreeStoreWitnesses
+  ProvedTreeDiskExecution TreeLegDiskExecution.
+From LogDisk Require ByteBlocks ProvedDiskExecution.
+From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync.
+
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
+Definition all_theorems :=
+  (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
+   @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
+   @overlapping_order_exact, @blocks_judged_apart, @queue_implements, @snapshot_promise_used,
+   @snapshot_promise_needs_no_delete, @snapshot_promise_needs_profile, @frame_promise_needs_profile,
+   @write_promise_needs_profile, @disk_read_after_snapshot, @disk_read_after_snapshot_kept,
+   @disk_flushed_snapshot_stays, @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back,
+   @recovery_ends, @replay_idempotent, @silent_step_invisible, @destage_invisible, @clean_invisible,
+   @cleaned_is_dead, @free_holds_nothing, @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed,
+   @nothing_dangles, @nothing_leaks, @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once,
+   @neighbour_test_exact, @chain_test_exact, @chain_test_needs_chain, @update_spares_others,
+   @update_shares_rest, @lookup_exact, @cost_constant, @cost_ignores_snapshots, @snapshot_constant,
+   @tree_disk_refines_contract, @tree_disk_read_after_snapshot, @tree_disk_keeps_exactly,
+   @tree_disk_walks_end, @tree_disk_execution, @tree_pages_rule_needed, @bytes_are_a_field, @two_generates,
+   @raid5_any_one, @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available,
+   @any_failures, @stale_never_read, @repair_stops_restored, @redundancy_restored, @rebuild_waits,
+   @degraded_at_once, @one_use_per_device, @legs_suffice, @disk_over_legs_refines_contract,
+   @disk_over_raid6_refines_contract, @composed_execution, @proved_disk_refines_contract,
+   @served_disk_refines_contract, @leg_disk_refines_contract, @mirrored_disk_refines_contract,
+   @raid_disk_refines_contract, @leg_requests_answered, @leg_groups_performed, @leg_recovery_ends,
+   @leg_resync_ends, @progress_needs_turns, @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip,
+   @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
+   @group_is_taken, @used_at_most_mapped, @proved_disk_execution, @proved_disk_hypotheses_hold,
+   @served_disk_execution, @mirrored_disk_execution, @raid5_disk_execution, @raid6_disk_execution,
+   @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes, @tree_codecs_round_trip,
+   @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
+   @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
+   @proved_tree_disk_read_after_snapshot, @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end,
+   @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost,
+   @proved_tree_disk_execution, @tree_leg_disk_refines_contract, @mirrored_tree_disk_refines_contract,
+   @raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot, @tree_leg_disk_keeps_exactly,
+   @tree_leg_disk_walks_end, @tree_leg_resync_ends, @mirrored_tree_disk_execution, @raid5_tree_disk_execution,
+   @raid6_tree_disk_execution).
+Print Assumptions all_theorems.
+
+(** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
+Import VirtualDiskWitnesses LogStructuredDiskWitnesses SharedTreeExamples Parity RedundancyWitnesses
+  CompositionWitnesses.
+Definition all_counterexamples :=
+  (@VirtualDiskWitnesses.snapshot_needs_no_delete, @snapshot_needs_profile, @read_after_write_needs_spares,
+   @read_after_write_needs_profile, @frame_needs_spares, @frame_needs_profile, @flushed_needs_spares,
+   @simulation_needs_moves, @rolled_back_by_prefix, @rolled_back_not_by_ack, @device_examples_hold,
+   @limit_gives_up, @snapshot_needs_reclaim_unreachable, @prefix_snapshot_needs_flush,
+   @LogStructuredDiskWitnesses.snapshot_needs_no_delete, @unflushed_snapshot_goes, @every_rule_needed,
+   @prefix_is_not_ack, @checkpoint_needs_sound, @recovery_needs_sound, @recovery_needs_reached,
+   @replay_needs_log, @silent_step_needs_sound, @segments_must_be_free, @clean_gains_needed,
+   @dangling_needs_reachable, @unburied_leaks, @reclaim_needs_held, @root_first_leaks, @freed_again_needs_run,
+   @birth_stamp_needed, @children_are_not_enough, @one_successor_is_not_enough, @ownership_by_older_snapshot,
+   @ownership_by_parent, @update_copies_path, @lookup_needs_length, @cost_needs_mapped, @cost_needs_no_revert,
+   @write_touches_nodes, @TreeDiskWitnesses.tree_rules_needed, @TreeDiskWitnesses.tree_snapshot_needs_rules,
+   @TreeDiskWitnesses.tree_snapshot_needs_flush, @TreeDiskWitnesses.tree_snapshot_needs_no_delete,
+   @TreeDiskWitnesses.tree_space_needs_rules, @TreeDiskWitnesses.tree_space_needs_walks,
+   @TreeDiskWitnesses.tree_walks_need_a_walk, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost,
+   @raid6_256_data, @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read,
+   @admitted_without_resync, @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement,
+   @legs_suffice_needs_good, @disk_over_legs_needs_sound, @disk_over_legs_needs_good,
+   @disk_over_raid6_needs_255, @ProvedDiskExecution.round_trip_needed,
+   @ProvedDiskExecution.whole_records_needed, @ProvedDiskExecution.served_round_trip_needed,
+   @ProvedDiskExecution.digest_needed, @ProvedDiskExecution.durable_drop_needed, @ByteBlocks.collision,
+   @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
+   @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed, @LegDiskExecution.record_needed,
+   @LegDiskExecution.round_trip_needed_on_mirrors, @LegDiskProgressWitnesses.small_devices_block,
+   @LegDiskProgressWitnesses.snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
+   @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
+   @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
+   @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,
+   @OverlappingDiskWitnesses.apart_needs_profile, @OverlappingDiskWitnesses.queue_needs_contract,
+   @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,
+   @SharedTreeCursor.wide_walks_have_long_cursors, @TreeBlocksWitnesses.cuts_are_no_changes,
+   @TreeStoreWitnesses.walks_must_not_go_back, @TreeStoreWitnesses.torn_header_forgets,
+   @TreeStoreWitnesses.used_pages_are_refused, @TreeStoreWitnesses.first_checkpoint_writes_all,
+   @TreeStoreWitnesses.one_page_is_too_few, @ProvedTreeDiskExecution.tree_round_trip_needed,
+   @ProvedTreeDiskExecution.tree_digest_needed,
+   @ProvedTreeDiskExecution.tree_machine_snapshot_needs_no_delete, @ProvedTreeDiskExecution.walks_free_nodes,
+   @ProvedTreeDiskExecution.steps_need_a_walk, @ProvedTreeDiskExecution.full_log_writes_nodes,
+   @ProvedTreeDiskExecution.small_slots_refuse, @ProvedTreeDiskExecution.few_pages_refuse,
+   @TreeLegDiskExecution.tree_round_trip_needed_on_mirrors,
+   @TreeLegDiskExecution.tree_record_needed, @TreeLegDiskExecution.tree_code_needed,
+   @TreeLegDiskExecution.tree_tearing_needed, @TreeLegDiskExecution.tree_leg_snapshot_needs_no_delete,
+   @TreeLegDiskExecution.walks_free_nodes_on_legs, @TreeLegDiskExecution.steps_on_legs_need_a_walk).
+Print Assumptions all_counterexamples.
