@@ -107,8 +107,8 @@ def write(
     return sent, answered
 
 
-def killed(kills: int, seed: int = 1, mirrors: int = 0) -> tuple[int, int]:
-    """Kill so many times, on one device or on mirrors.
+def killed(kills: int, seed: int = 1, mirrors: int = 0, trees: bool = False) -> tuple[int, int]:
+    """Kill so many times, on one device or on mirrors, with whole maps or with trees.
 
     Return how many writes were answered, and how many blocks had a write in flight that had
     happened. Raises AssertionError if something is lost."""
@@ -119,6 +119,7 @@ def killed(kills: int, seed: int = 1, mirrors: int = 0) -> tuple[int, int]:
         create: list[str | Path] = [PROGRAM, "create", folder / "disk", "--blocks", str(BLOCKS)]
         options = ["--segment-blocks", "8", "--log-records", "16", "--snapshots", "2"]
         options += ["--mirrors", str(mirrors)] if mirrors else []
+        options += ["--trees"] if trees else []
         subprocess.run([*create, *options], check=True)
         allowed = [{0} for _ in range(BLOCKS)]
         tags = range(1, 1 << 40)
@@ -139,10 +140,10 @@ def killed(kills: int, seed: int = 1, mirrors: int = 0) -> tuple[int, int]:
 
 def main() -> int:
     """Kill as often as the command line says."""
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    mirrors = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    kills, mirrors = numbers + [500, 0][len(numbers) :]
     began = time.monotonic()
-    answered, happened = killed(kills, mirrors=mirrors)
+    answered, happened = killed(kills, mirrors=mirrors, trees="--trees" in sys.argv)
     print(
         f"{kills} kills, {answered} answered writes, {happened} blocks with a write in flight that "
         f"had happened: nothing lost ({time.monotonic() - began:.0f} s)"

@@ -15,9 +15,9 @@ from support.proved_disk import PROGRAM, call
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Path:
-    call("create", tmp_path / "d", "--blocks", 64, "--mirrors", 2)
+@pytest.fixture(params=[[], ["--trees"]], ids=["whole maps", "trees"])
+def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    call("create", tmp_path / "d", "--blocks", 64, "--mirrors", 2, *request.param)
     return tmp_path / "d"
 
 
