@@ -33,6 +33,7 @@ NEAREST = {
     "ProvedTreeDisk.v": "ProvedTreeDiskTheorem",
     "DiskMachine.v": "ProvedDiskRefinement",
     "RecordedSnapshots.v": "TreeLegDiskTheorem",
+    "ProvedTreeDiskBounds.v": "ProvedTreeDiskBounds",
     "Redundancy.v": "RedundancyWitnesses",
     "Parity.v": "RedundancyWitnesses",
     "ProvedDisk.v": "ProvedDiskRefinement",

@@ -41,7 +41,8 @@ Definition all_theorems :=
    @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost,
    @proved_tree_disk_execution, @tree_leg_disk_refines_contract, @mirrored_tree_disk_refines_contract,
    @raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot, @tree_leg_disk_keeps_exactly,
-   @tree_leg_disk_walks_end, @tree_leg_resync_ends, @mirrored_tree_disk_execution, @raid5_tree_disk_execution,
+   @tree_leg_disk_walks_end, @tree_leg_requests_answered, @tree_leg_resync_ends,
+     @mirrored_tree_disk_execution, @raid5_tree_disk_execution,
    @raid6_tree_disk_execution).
 Print Assumptions all_theorems.
 
@@ -72,7 +73,8 @@ Definition all_counterexamples :=
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed, @LegDiskExecution.record_needed,
    @LegDiskExecution.round_trip_needed_on_mirrors, @LegDiskProgressWitnesses.small_devices_block,
-   @LegDiskProgressWitnesses.snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
+   @LegDiskProgressWitnesses.snapshots_run_out,
+   @LegDiskProgressWitnesses.tree_snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
    @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
    @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
    @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,

@@ -10,7 +10,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
   ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
   LegCorrect LegRefine LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress.
-Import DiskMachine(programs, run_request, run_upkeep).
+Import DiskMachine(programs, crash_safe_programs, run_request, run_upkeep).
 
 Section Machine.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
@@ -122,6 +122,121 @@ Proof. destruct 1; by constructor. Qed.
 
 End Machine.
 
+(** ** Requests, under a scheduler that is named *)
+
+Section Requests.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Variables (size count : nat).
+(** Where so many blocks go; nothing, if [collecting] is asked for first. *)
+Context (places_for : Y → nat → option (list nat)) (collecting : U).
+Local Notation machine := (machine C Y).
+Implicit Types (x : array C) (y : Y) (q : request) (ms h : list nat) (z : machine).
+
+Definition planned y q : option (list nat) := places_for y (length (data_of q)).
+
+(** What the scheduler does with the request [q]. *)
+Inductive turn q : machine → list (entry block) → machine → Prop :=
+  | Collects y ms c x h :
+      planned y q = None →
+      turn q (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y collecting)), x, h)
+  | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
+  | Calls y ms c places x h :
+      planned y q = Some places →
+      turn q (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (run_request D y places q)), x, h)
+  | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
+  | Answers ms c y r data x h :
+      turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
+
+Lemma turn_is_move q z es z' : turn q z es z' → move D size count z es z'.
+Proof. destruct 1; by constructor. Qed.
+
+Definition answered_ok q (es : list (entry block)) (_ : machine) : Prop :=
+  ∃ data, es = [Event (event_of q Ok data)].
+
+(** Four turns, and those of [n] I/Os: each block I/O is at most two on each member, and one more. *)
+Definition turns_of (w n : nat) : nat := 4 + ios_on w n.
+
+(** What is asked of the programs: a request within the stated sizes, at the places that are planned, takes so
+many I/Os on one device and is answered [Ok]; and places are found once they are collected. *)
+Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
+  (recoverable : geometry → disk block → contents block → Prop).
+Context (admissible : Y → request → Prop) (ios : Y → request → nat).
+
+Record answers_admissible : Prop := {
+  planned_within y f d q places : represents y f d → admissible y q → planned y q = Some places →
+    runs_within size (ios y q) (run_request D y places q) (Medium f []);
+  planned_answered y f d q places : represents y f d → admissible y q → planned y q = Some places →
+    granted (run_request D y places q) (Medium f []) →
+    (execute (run_request D y places q) (Medium f [])).1.1.2 = Ok;
+  collected_planned y f d q : represents y f d → admissible y q → planned y q = None →
+    ∃ y', run_upkeep D y collecting = Done y' ∧ represents y' f d ∧ admissible y' q ∧
+      is_Some (planned y' q) ∧ ios y' q = ios y q;
+}.
+
+Context {laws : cutting_laws count} (answers : answers_admissible).
+
+Lemma planned_ends y f d ms c x h q places :
+  represents y f d → admissible y q → planned y q = Some places →
+  each_up ms (reads_as size f) x → members x = ms → proper count ms →
+  ends_well (weather count) (turn q) (answered_ok q) (S (ios_on (length ms) (ios y q) + 1))
+    (Idle y ms c, x, h).
+Proof.
+  intros Hy Hq Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
+  simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
+  apply (machine_ends count (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [done| | | |lia|].
+  - intros. by apply Performs.
+  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
+  - intros [[ms2 c2] [[y2 r] data]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3.
+    subst c3.
+    specialize (Hr _ H3). simpl in Hr. subst r. split; [do 2 eexists; by apply Answers|].
+    intros es z2 Hstep. left. inversion Hstep; subst; [|by eexists].
+    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
+  - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
+    + by eapply planned_within.
+    + intros x2 ms2 c2 ? _. by eapply planned_answered.
+Qed.
+
+Lemma request_ends y f d ms c x h q :
+  represents y f d → admissible y q → each_up ms (reads_as size f) x → members x = ms → proper count ms →
+  ends_well (weather count) (turn q) (answered_ok q) (turns_of (length ms) (ios y q)) (Idle y ms c, x, h).
+Proof.
+  intros Hy Hq Hx Hms Hproper. unfold turns_of. destruct (planned y q) as [places|] eqn:Hplan.
+  { eapply ends_well_more; [|by eapply planned_ends]. lia. }
+  destruct (collected_planned answers y f d q Hy Hq Hplan) as (y'&Hcollect&Hy'&Hq'&[places Hplaces]&Hios).
+  intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply Collects|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
+  rewrite Hcollect. cbn [on_leg].
+  intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
+  apply (each_up_fails _ _ _ _ H2) in Hx. destruct H2 as (Hm2&_&_). rewrite Hm1 in Hm2.
+  split; [do 2 eexists; apply Collected|]. intros es z Hz2. right. inversion Hz2; simplify_eq. split; [done|].
+  eapply ends_well_more; [|by eapply (planned_ends y')]. rewrite Hios. lia.
+Qed.
+
+(** In every state that is reached. *)
+Theorem requests_are_answered n z tr y ms c x h q :
+  crash_safe_programs D shape represents recoverable →
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) → admissible y q →
+  ends_well (weather count) (turn q) (answered_ok q) (turns_of (length ms) (ios y q)) (Idle y ms c, x, h).
+Proof.
+  intros Hsafe Hz Hlives Hq.
+  destruct (reached_related D size count _ _ _ Hsafe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply request_ends; try done.
+  split; [by eapply holds_distinct|]. intros i. by eapply holds_bound.
+Qed.
+End Requests.
+
+(** The record of a request goes into a block, and numbers are below the limit of words. *)
+Record small_sizes `{!blocks} (g : geometry) (next : nat) (q : request) : Prop := {
+  record_in_block : length (data_of q) + 72 ≤ words;
+  numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks g < limit ∧
+    data_blocks g < limit ∧ next < limit;
+}.
+
+(** ** The disk with whole maps *)
+
 Section Progress.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
@@ -135,7 +250,7 @@ Implicit Types (x : array C) (y : memory) (q : request) (ms h : list nat) (z : m
 (** Where [n] blocks go; nothing, if places must be collected first. *)
 Definition places_for y (n : nat) : option (list nat) :=
   let places := first_free y n in if decide (length places = n) then Some places else None.
-Definition plan y q : option (list nat) := places_for y (length (data_of q)).
+Notation plan := (planned places_for).
 
 Lemma places_for_free y n places :
   places_for y n = Some places → length places = n ∧ is_Some (take_free places (free y)).
@@ -151,24 +266,9 @@ Lemma places_after_collection y n :
 Proof.
   intros Hroom. unfold places_for.
   destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
-  pose proof (collected_size (shape y) (current y) (newest y)). simpl. lia.
+  pose proof (unused_size (used_places (current y) (newest y)) (data_blocks (shape y))).
+  simpl. unfold collected. lia.
 Qed.
-
-(** What it does with the request [q]. *)
-Inductive turn q : machine → list (entry block) → machine → Prop :=
-  | Collects y ms c x h :
-      plan y q = None →
-      turn q (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y Collect)), x, h)
-  | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
-  | Calls y ms c places x h :
-      plan y q = Some places →
-      turn q (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (run_request D y places q)), x, h)
-  | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
-  | Answers ms c y r data x h :
-      turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
-
-Lemma turn_is_move q z es z' : turn q z es z' → move D size count z es z'.
-Proof. destruct 1; by constructor. Qed.
 
 (** ** Requests *)
 
@@ -180,9 +280,7 @@ Record admissible y q : Prop := {
   no_fault : faults_of y q = [];
   snapshot_left : one_too_many y q = false;
   places_left : base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y);
-  record_in_block : length (data_of q) + 72 ≤ words;
-  numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
-    data_blocks (shape y) < limit ∧ next_record y < limit;
+  sizes_small : small_sizes (shape y) (next_record y) q;
   log_goes_on : log_can_go_on y;
 }.
 
@@ -198,11 +296,12 @@ Proof.
 Qed.
 
 Lemma name_fits y q k n r data :
-  admissible y q → valid_name n = true → k < 256 → put log_codec (next_record y, (r, digest data)) =
+  small_sizes (shape y) (next_record y) q → valid_name n = true → k < 256 →
+    put log_codec (next_record y, (r, digest data)) =
     (next_record y :: k :: 0 :: length (characters n) :: characters n) ++ [(digest data).1; (digest data).2] →
   record_fits y r data.
 Proof.
-  intros [_ _ _ Hwords (Hlimit&_&_&_&Hnext) _] Hn Hk Hput. unfold record_fits. rewrite Hput.
+  intros [Hwords (Hlimit&_&_&_&Hnext)] Hn Hk Hput. unfold record_fits. rewrite Hput.
   assert (String.length n ≤ 64) as Hlen.
   { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
   pose proof (characters_length n). apply pack_digest; [apply digest_below|simpl; lia|].
@@ -210,10 +309,11 @@ Proof.
 Qed.
 
 Lemma record_goes_in y q places r :
-  admissible y q → record_of q places = Some r → length places = length (data_of q) →
-  (∀ p, p ∈ places → p < data_blocks (shape y)) → record_fits y r (data_of q).
+  faults_of y q = [] → small_sizes (shape y) (next_record y) q → record_of q places = Some r →
+  length places = length (data_of q) → (∀ p, p ∈ places → p < data_blocks (shape y)) →
+  record_fits y r (data_of q).
 Proof.
-  intros Hq Hr Hlen Hplaces. pose proof Hq as [Hfaults _ _ Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext) _].
+  intros Hfaults Hq Hr Hlen Hplaces. pose proof Hq as [Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext)].
   assert (∀ n, misses (current y) n = [] → valid_name n = true) as Hmisses.
   { unfold misses. intros n. by destruct (valid_name n). }
   destruct q as [lba data|lba count'|n|n|n| | |]; simplify_eq/=.
@@ -244,7 +344,7 @@ Proof.
 Qed.
 
 (** What [plan] proposes is taken. *)
-Lemma planned_answered y f d q places :
+Lemma plan_answered y f d q places :
   represents y f d → admissible y q → plan y q = Some places → granted (perform y places q) (Medium f []) →
   (execute (perform y places q) (Medium f [])).1.1.2 = Ok.
 Proof.
@@ -253,7 +353,7 @@ Proof.
   assert (∀ r, record_of q places = Some r →
     (execute (perform y places q) (Medium f [])).1.1.2 = Ok) as Hchange.
   { intros r Hr.
-    pose proof Hq as [? ? _ _ _ ?]. apply (refusal_has_reason y _ q r fr); try done.
+    pose proof Hq as [? ? _ ? ?]. apply (refusal_has_reason y _ q r fr); try done.
     eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
       Hin. }
   destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
@@ -271,56 +371,22 @@ Proof.
     unfold outcome in *. by rewrite Hbs.
 Qed.
 
-Definition answered_ok q (es : list (entry block)) (_ : machine) : Prop :=
-  ∃ data, es = [Event (event_of q Ok data)].
-
-(** Four turns, and those of the I/Os: each block I/O is at most two on each member, and one more. *)
-Definition turns_of (g : geometry) (w : nat) q : nat := 4 + ios_on w (request_ios g q).
-
-Lemma planned_ends y f d ms c x h q places :
-  represents y f d → device_blocks (shape y) ≤ size → admissible y q → plan y q = Some places →
-  each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well (weather count) (turn q) (answered_ok q) (S (ios_on (length ms) (request_ios (shape y) q) + 1))
-    (Idle y ms c, x, h).
-Proof.
-  intros Hy Hsize Hq Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
-  simpl in Hc, H1. subst c1.
-  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
-  split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
-  apply (machine_ends count (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [done| | | |lia|].
-  - intros. by apply Performs.
-  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
-  - intros [[ms2 c2] [[y2 r] data]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3.
-    subst c3.
-    specialize (Hr _ H3). simpl in Hr. subst r. split; [do 2 eexists; by apply Answers|].
-    intros es z2 Hstep. left. inversion Hstep; subst; [|by eexists].
-    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
-    + by eapply within_perform.
-    + intros x2 ms2 c2 ? _. by eapply planned_answered.
-Qed.
-
 Lemma admissible_collected y q : admissible y q → admissible (collect y) q ∧ is_Some (plan (collect y) q).
 Proof.
-  intros [Hfaults Hone Hroom Hwords Hnumbers Hlog]. split; [by split|]. by apply places_after_collection.
+  intros [Hfaults Hone Hroom Hsizes Hlog]. split; [by split|]. by apply places_after_collection.
 Qed.
 
-Lemma request_ends y f d ms c x h q :
-  represents y f d → device_blocks (shape y) ≤ size → admissible y q →
-  each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well (weather count) (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+(** On devices that are large enough. *)
+Definition fits_here y q : Prop := device_blocks (shape y) ≤ size ∧ admissible y q.
+
+Lemma answers_here : answers_admissible D size places_for Collect represents fits_here
+  (λ y, request_ios (shape y)).
 Proof.
-  intros Hy Hsize Hq Hx Hms Hproper. unfold turns_of. destruct (plan y q) as [places|] eqn:Hplan.
-  { eapply ends_well_more; [|by eapply planned_ends]. lia. }
-  intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
-  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
-  split; [do 2 eexists; by apply Collects|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
-  intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
-  apply (each_up_fails _ _ _ _ H2) in Hx. destruct H2 as (Hm2&_&_). rewrite Hm1 in Hm2.
-  split; [do 2 eexists; apply Collected|]. intros es z Hz2. right. inversion Hz2; simplify_eq. split; [done|].
-  destruct (admissible_collected y q Hq) as [Hq' [places Hplaces]].
-  eapply ends_well_more; [|eapply (planned_ends (collect y)); try done; by apply represents_collected].
-  simpl. lia.
+  split.
+  - intros y f d q places Hy [Hsize _] _. by eapply within_perform.
+  - intros y f d q places Hy [_ Hq] Hplan. by eapply plan_answered.
+  - intros y f d q Hy [Hsize Hq] _. destruct (admissible_collected y q Hq) as [Hq' Hplaces].
+    exists (collect y). split_and!; [done|by apply represents_collected|done|done|done].
 Qed.
 
 (** ** Recovery *)
@@ -358,14 +424,15 @@ Qed.
 
 (** ** Every state that is reached *)
 
-Theorem requests_are_answered n z tr y ms c x h q :
-  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
-  device_blocks (shape y) ≤ size → admissible y q →
-  ends_well (weather count) (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+Theorem whole_map_requests_are_answered n z tr y ms c x h q :
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) → device_blocks (shape y) ≤ size →
+  admissible y q →
+  ends_well (weather count) (turn D size places_for Collect q) (answered_ok q)
+    (turns_of (length ms) (request_ios (shape y) q)) (Idle y ms c, x, h).
 Proof.
   intros Hz Hlives Hsize Hq.
-  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
-  destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply request_ends; try done. by eapply holds_proper.
+  apply (requests_are_answered D size count places_for Collect shape represents recoverable fits_here
+    (λ y, request_ios (shape y)) answers_here n z tr); [apply proved_programs_safe|done|done|by split].
 Qed.
 
 (** The disk is as large as a member's superblock says. *)

@@ -2,17 +2,19 @@
 snapshot left refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
-  ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Devices Leg LegCorrect LegCode
-  LegProgress LegDiskMachine LegDiskExecution LegDiskProgress LegDiskGroups Progress.
+  ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds ProvedTreeDiskInvariant
+  ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode LegProgress LegDiskMachine
+  LegDiskExecution LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
+Import DiskMachine(programs, run_request, run_format).
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
 Local Instance untorn : tearing := λ _, False.
-Local Notation D := proved_programs.
 
 Section Calm.
-Context `{!blocks}.
-Local Notation machine := (machine block memory).
+Context `{!blocks} {Y U : Type} (D : programs Y U) (places_for : Y → nat →
+    option (list nat)) (collecting : U).
+Local Notation machine := (machine block Y).
 Implicit Types x : array block.
 
 (** A program as it goes while nothing fails; nothing, where [calm] is not true on the way. *)
@@ -33,7 +35,7 @@ Fixpoint calmly {A} (calm : array block → bool) (p : array_program block A) x 
 
 Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine → list (entry block) → machine →
   Prop)
-    good (under_way : array_program block A → control block memory) calm p x p' x' (h : list nat) n :
+    good (under_way : array_program block A → control block Y) calm p x p' x' (h : list nat) n :
   (∀ c x, calm x = true → all_agreed c → weather (c, x, h) (c, x, h)) →
   (∀ p x p' x', array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
   (∀ p x, ¬ good [] (under_way p, x, h)) → (∀ p, agreed p → all_agreed (under_way p)) →
@@ -62,7 +64,7 @@ Qed.
 
 Definition somebody_up x : bool := existsb (λ i, up (device_at x i)) (members x).
 
-Lemma somebody_up_calm count (c : control block memory) x h :
+Lemma somebody_up_calm count (c : control block Y) x h :
   somebody_up x = true → all_agreed c → weather count (c, x, h) (c, x, h).
 Proof.
   intros (i&Hi%elem_of_list_In&Hup)%existsb_exists Hc. split; [apply rtc_refl|]. split; [|done].
@@ -70,37 +72,28 @@ Proof.
   destruct (up_members x); [by apply elem_of_nil in Hin|simpl; lia].
 Qed.
 
-Definition admissible_here (y : memory) (q : request) : bool :=
-  bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
-  bool_decide (base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y)) &&
-  bool_decide (length (data_of q) + 72 ≤ words) &&
-  bool_decide (256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
-    data_blocks (shape y) < limit ∧ next_record y < limit) && has_room y.
-
-Lemma admissible_here_exact y q : admissible_here y q = true → admissible y q.
-Proof.
-  unfold admissible_here. rewrite !andb_true_iff, !bool_decide_eq_true, negb_true_iff.
-  intros [[[[[? ?] ?] ?] ?] ?]. split; [done..|by left].
-Qed.
-
 (** What the request comes to while nothing fails. *)
-Definition comes_to (size : nat) (q : request) (y : memory) ms c x :
-    option (array_program block (list nat * bool * outcome) * array block) :=
+Definition comes_to (size : nat) (q : request) (y : Y) ms c x :
+    option (array_program block (list nat * bool * (Y * answer * list block)) * array block) :=
   if somebody_up x then
-    match plan y q with Some places => calmly somebody_up (on_leg size ms c (perform y places q)) x | None
-      => None end
+    match planned places_for y q with
+    | Some places => calmly somebody_up (on_leg size ms c (run_request D y places q)) x
+    | None => None
+    end
   else None.
+
+Local Notation turn size := (turn D size places_for collecting).
 
 Lemma comes_to_ends size count q y ms c x p x' n :
   comes_to size q y ms c x = Some (p, x') →
   ends_well (weather count) (turn size q) (answered_ok q) n (Idle y ms c, x, []) →
   somebody_up x' = true ∧ ∃ n', ends_well (weather count) (turn size q) (answered_ok q) n' (Busy q p, x', []).
 Proof.
-  unfold comes_to. destruct (somebody_up x) eqn:Hx; [|done]. destruct (plan y q) as [places|] eqn:Hplan;
+  unfold comes_to. destruct (somebody_up x) eqn:Hx; [|done]. destruct (planned _ y q) as [places|] eqn:Hplan;
     [|done].
   intros Hp Hends. destruct n as [|n]; [done|].
   destruct (Hends _ (somebody_up_calm count (Idle y ms c) _ _ Hx I)) as [_ Hall].
-  destruct (Hall _ _ (Calls size q y ms c places x [] Hplan)) as [[? [=]]|[_ Hrest]].
+  destruct (Hall _ _ (Calls D size places_for collecting q y ms c places x [] Hplan)) as [[? [=]]|[_ Hrest]].
   eapply (calmly_ends (weather count)); [| | | |exact Hp|exact Hrest].
   - intros. by apply somebody_up_calm.
   - intros. by apply Performs.
@@ -108,54 +101,95 @@ Proof.
   - done.
 Qed.
 
+(** The request is never answered well, in whatever number of turns: *)
+Definition stuck (size : nat) (q : request) (y : Y) (ms : list nat) (c : bool) x : Prop :=
+  ∀ n, ¬ ends_well (weather 2) (turn size q) (answered_ok q) n (Idle y ms c, x, []).
+
+(** if its program goes past the end of the devices, *)
+Lemma past_end_stuck size q y ms c x x' : comes_to size q y ms c x = Some (PastEnd, x') →
+    stuck size q y ms c x.
+Proof.
+  intros Hcomes n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [n' Hn']].
+  revert Hn'. apply no_progress_blocked; [by apply somebody_up_calm|].
+  intros es z Hturn. inversion Hturn; subst.
+  match goal with H : array_io PastEnd _ _ _ |- _ => inversion H end.
+Qed.
+
+(** and if it refuses. *)
+Lemma refused_stuck size q y ms c x ms1 c1 y1 e read x' :
+  comes_to size q y ms c x = Some (Finish (ms1, c1, (y1, Refused e, read)), x') → stuck size q y ms c x.
+Proof.
+  intros Hcomes n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [[|n'] Hn']];
+    [done|].
+  destruct (Hn' _ (somebody_up_calm 2 (Busy _ (Finish _)) _ _ Hup I)) as [_ Hall].
+  destruct (Hall _ _ (Answers D size places_for collecting q ms1 c1 y1 (Refused e) read x' []))
+    as [[read' Hr]|[Hr _]]; [|done].
+  exfalso. injection Hr as Hr. by destruct q.
+Qed.
+
 (** A new disk on two devices. *)
-Definition born (size : nat) (g : geometry) : option (memory * list nat * bool * array block) :=
-  match complete (on_leg size (seq 0 2) false (format g)) (@whole _ _ mirrored 2 (λ _, zero_block)) with
+Definition born (trees : nat * nat) (size : nat) (g : geometry) : option (Y * list nat * bool * array
+    block) :=
+  match complete (on_leg size (seq 0 2) false (run_format D trees g)) (@whole _ _ mirrored 2 (λ _,
+    zero_block)) with
   | (Some (ms, c, Some y), x) => Some (y, ms, c, x)
   | _ => None
   end.
 
-Lemma born_formatted size g y ms c x :
-  born size g = Some (y, ms, c, x) → formatted D size 2 (disk_blocks g) (Idle y ms c, x, []).
+Lemma born_formatted trees size g y ms c x :
+  born trees size g = Some (y, ms, c, x) → formatted D size 2 (disk_blocks g) (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
-  exists (0, 0), g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
+  exists trees, g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
 Qed.
 End Calm.
 
+Definition admissible_here `{!blocks} (y : memory) (q : request) : bool :=
+  bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
+  bool_decide (base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y)) &&
+  bool_decide (length (data_of q) + 72 ≤ words) &&
+  bool_decide (256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
+    data_blocks (shape y) < limit ∧ next_record y < limit) && has_room y.
+
+Lemma admissible_here_exact `{!blocks} y q : admissible_here y q = true → admissible y q.
+Proof.
+  unfold admissible_here. rewrite !andb_true_iff, !bool_decide_eq_true, negb_true_iff.
+  intros [[[[[? ?] ?] ?] ?] ?]. split; [done..|by split|by left].
+Qed.
+
+Local Notation D := proved_programs.
 Local Notation formatted := (@formatted small _ mirrored untorn _ _ D).
 Local Notation reopen := (@reopen small _ mirrored _ _ D).
 Local Notation lives := (@lives small _ mirrored _ _ D).
 Local Notation recovery_turn := (@recovery_turn small _ mirrored _ _ D).
 
-(** The request is never answered well, in whatever number of turns. *)
-Definition stuck (size : nat) (q : @request small) (y : memory) (ms : list nat) (c : bool)
-    (x : array (@block small)) : Prop :=
-  ∀ n, ¬ ends_well (weather 2) (turn size q) (answered_ok q) n (Idle y ms c, x, []).
+Local Notation born_with_trees := (@born small _ _ (tree_programs 1) (1, 15) 40).
+Local Notation comes_to_with_trees := (comes_to (tree_programs 1) tree_places_for).
+Local Notation stuck_with_trees := (stuck (tree_programs 1) tree_places_for (T.Keep Collect)).
+Local Notation born_with_maps := (@born small _ _ D (0, 0)).
+Local Notation comes_to_with_maps := (comes_to D places_for).
+Local Notation stuck_with_maps := (stuck D places_for Collect).
 
 (** ** Devices that are too small: an I/O past their end is never answered *)
 
 Definition one_block : request := @DoWrite small 0 [data 1].
 
 Definition blocked_on_small_devices : bool :=
-  match born 8 shape_of_small with
+  match born_with_maps 8 shape_of_small with
   | Some (y, ms, c, x) => admissible_here y one_block &&
-      match comes_to 8 one_block y ms c x with Some (PastEnd, _) => true | _ => false end
+      match comes_to_with_maps 8 one_block y ms c x with Some (PastEnd, _) => true | _ => false end
   | None => false
   end.
 
 Theorem small_devices_block : ∃ y ms c x, formatted 8 2 4 (Idle y ms c, x, []) ∧ admissible y one_block ∧
-  stuck 8 one_block y ms c x.
+  stuck_with_maps 8 one_block y ms c x.
 Proof.
   assert (blocked_on_small_devices = true) as Hb by by vm_compute. unfold blocked_on_small_devices in Hb.
-  destruct (born 8 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. apply andb_true_iff in Hb as
+  destruct (born_with_maps 8 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  apply andb_true_iff in Hb as
     [Hadm Hb].
   exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split; [by apply admissible_here_exact|].
-  destruct (comes_to _ _ _ _ _ _) as [[[] x']|] eqn:Hcomes; try done.
-  intros n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [n' Hn']].
-  revert Hn'. apply no_progress_blocked; [by apply somebody_up_calm|].
-  intros es z Hturn. inversion Hturn; subst.
-  match goal with H : array_io PastEnd _ _ _ |- _ => inversion H end.
+  destruct (comes_to_with_maps _ _ _ _ _ _) as [[[] x']|] eqn:Hcomes; try done. by eapply past_end_stuck.
 Qed.
 
 (** ** A request that is not admissible is refused *)
@@ -163,9 +197,9 @@ Qed.
 Definition one_snapshot : request := @DoSnapshot small "s".
 
 Definition refused_without_snapshots : bool :=
-  match born 20 (Geometry 4 2 2 6 2 0) with
+  match born_with_maps 20 (Geometry 4 2 2 6 2 0) with
   | Some (y, ms, c, x) => bool_decide (device_blocks (shape y) ≤ 20) &&
-      match comes_to 20 one_snapshot y ms c x with
+      match comes_to_with_maps 20 one_snapshot y ms c x with
       | Some (Finish (_, _, (_, Refused NoSpace, _)), _) => true
       | _ => false
       end
@@ -173,17 +207,45 @@ Definition refused_without_snapshots : bool :=
   end.
 
 Theorem snapshots_run_out : ∃ y ms c x, formatted 20 2 4 (Idle y ms c, x, []) ∧ device_blocks (shape y) ≤ 20 ∧
-  stuck 20 one_snapshot y ms c x.
+  stuck_with_maps 20 one_snapshot y ms c x.
 Proof.
   assert (refused_without_snapshots = true) as Hb by by vm_compute. unfold refused_without_snapshots in Hb.
-  destruct (born 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. apply andb_true_iff in Hb as [Hsize Hb].
+  destruct (born_with_maps 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  apply andb_true_iff in Hb as [Hsize Hb].
   apply bool_decide_eq_true in Hsize. exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split;
     [done|].
-  destruct (comes_to _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 r] read]]| | | | | | |] x']|] eqn:Hcomes; try done.
-  intros n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [[|n'] Hn']]; [done|].
-  destruct (Hn' _ (somebody_up_calm 2 (Busy _ (Finish _)) _ _ Hup I)) as [_ Hall].
-  destruct (Hall _ _ (Answers 20 one_snapshot ms1 c1 y1 r read x' [])) as [[read' Hr]|[Hr _]]; [|done].
-  injection Hr as ->. done.
+  destruct (comes_to_with_maps _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 [|[]| |]] read]]| | | | | | |] x']|]
+    eqn:Hcomes; try done.
+  by eapply refused_stuck.
+Qed.
+
+(** With trees too. *)
+Definition refused_by_trees : bool :=
+  match born_with_trees (Geometry 4 2 6 8 2 0) with
+  | Some (y, ms, c, x) =>
+      bool_decide (tree_device_blocks (T.shape y) (T.tree_size y) ≤ 40) &&
+      match comes_to_with_trees 40 one_snapshot y ms c x with
+      | Some (Finish (_, _, (_, Refused NoSpace, _)), _) => true
+      | _ => false
+      end
+  | None => false
+  end.
+
+Theorem tree_snapshots_run_out : ∃ y ms c x,
+  LegDiskMachine.formatted (cutting0 := mirrored) (torn := untorn) (@tree_programs small 1) 40 2 4
+    (Idle y ms c, x, []) ∧
+  tree_device_blocks (T.shape y) (T.tree_size y) ≤ 40 ∧
+  stuck_with_trees 40 one_snapshot y ms c x.
+Proof.
+  assert (refused_by_trees = true) as Hb by by vm_compute. unfold refused_by_trees in Hb.
+  destruct (born_with_trees _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  apply andb_true_iff in Hb as [Hsize Hb].
+  apply bool_decide_eq_true in Hsize. exists y, ms, c, x. split; [by apply born_formatted in Hborn|].
+  split; [done|].
+  destruct (comes_to_with_trees _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 [|[]| |]] read]]| | | | | | |] x']|]
+    eqn:Hcomes;
+    try done.
+  by eapply refused_stuck.
 Qed.
 
 (** ** Writes that need more places than there are: the scheduler collects again and again *)
@@ -191,7 +253,7 @@ Qed.
 Definition two_writes : list (nat * list (@block small)) := [(0, [data 1]); (2, [data 2])].
 
 Definition no_places_for_two : bool :=
-  match @born small 20 (Geometry 4 2 2 1 2 2) with
+  match born_with_maps 20 (Geometry 4 2 2 1 2 2) with
   | Some (y, ms, c, x) => bool_decide (device_blocks (shape y) ≤ 20) && somebody_up x &&
       bool_decide (plan_group y two_writes = None) && bool_decide (plan_group (collect y) two_writes = None)
   | None => false
@@ -202,7 +264,7 @@ Theorem groups_need_places : ∃ y ms c x,
   ∀ n, ¬ ends_well (weather 2) (group_turn 20 two_writes) (group_ok two_writes) n (Idle y ms c, x, []).
 Proof.
   assert (no_places_for_two = true) as Hb by by vm_compute. unfold no_places_for_two in Hb.
-  destruct (born 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  destruct (born_with_maps 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
   apply andb_true_iff in Hb as [[[Hsize Hup]%andb_true_iff Hfirst]%andb_true_iff Hagain].
   apply bool_decide_eq_true in Hsize, Hfirst, Hagain. exists y, ms, c, x.
   split; [by apply born_formatted in Hborn|]. split; [done|]. intros n.
@@ -222,7 +284,7 @@ Definition all_fail {B} (x : array B) : array B :=
   put_device (put_device x 0 (failed (device_at x 0))) 1 (failed (device_at x 1)).
 
 Definition stops_without_members : bool :=
-  match @born small 20 shape_of_small with
+  match born_with_maps 20 shape_of_small with
   | Some (_, _, _, x) =>
       let x := all_fail (powerless x) in
       match calmly (λ _, true) (reopen 20 x) x with Some (Stop, _) => true | _ => false end
@@ -243,7 +305,7 @@ Theorem recovery_needs_a_member : ∃ z (x : array (@block small)) tr,
   ∀ n, ¬ ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n (Off, x, []).
 Proof.
   assert (stops_without_members = true) as Hb by by vm_compute. unfold stops_without_members in Hb.
-  destruct (born 20 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. cbv zeta in Hb.
+  destruct (born_with_maps 20 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. cbv zeta in Hb.
   exists (Idle y ms c, x, []), (powerless x). eexists. split; [by apply born_formatted in Hborn|]. split.
   { eapply lives_step; [|constructor]. apply PowerCut; [by left|apply loses_powerless]. }
   intros n Hends. destruct n as [|n]; [done|].

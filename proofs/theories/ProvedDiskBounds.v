@@ -42,32 +42,68 @@ Proof.
     apply (IH (λ bs, k (_ :: bs))); [|done]. intros p' Hp'. apply Hp. by right.
 Qed.
 
-Section Changes.
-Context (y0 : memory).
-Hypothesis (Hsize : device_blocks (shape y0) ≤ size).
-Hypothesis (Hbelow : ∀ p, is_Some (free y0 !! p) → p < data_blocks (shape y0)).
+(** ** Putting a record into the log, whatever the maps are *)
 
-Lemma within_append {A} n y r data (refused k : program block A) fr m :
-  shape y = shape y0 → free y = free y0 → take_free (places_of r) (free y) = Some fr →
-  (∀ m, runs_within n refused m) → (∀ m, runs_within n k m) →
-  runs_within (length data + 3 + n) (append y r data refused k) m.
+Section Appending.
+Context {A : Type} (g : geometry) (next : nat) (room : bool) (free : gmap nat ()).
+Hypothesis (Hsize : device_blocks g ≤ size).
+Hypothesis (Hbelow : ∀ p, is_Some (free !! p) → p < data_blocks g).
+Hypothesis (Hroom : room = true → 0 < log_blocks g).
+
+Lemma within_append n r data (refused k : program block A) fr m :
+  take_free (places_of r) free = Some fr → (∀ m, runs_within n refused m) → (∀ m, runs_within n k m) →
+  runs_within (length data + 3 + n) (append_log g next room r data refused k) m.
 Proof.
-  intros Hshape Hfree Hplaces Hrefused Hk. unfold append, append_log. unfold device_blocks in Hsize.
+  intros Hplaces Hrefused Hk. unfold append_log. unfold device_blocks in Hsize.
   replace (length data + 3 + n) with (S (length data + 2 + n)) by lia. intros _.
   destruct (pack _); [|eapply (runs_within_more _ n); [lia|done]].
-  destruct (has_room y) eqn:Hroom; [|eapply (runs_within_more _ n); [lia|done]].
-  apply bool_decide_eq_true_1 in Hroom. rewrite Hshape in *.
-  assert (log_address (shape y0) (next_record y) < size) as Hlog.
-  { pose proof (log_address_bound (shape y0) (next_record y)). lia. }
-  rewrite Hfree in Hplaces. apply take_free_some in Hplaces as (_&Hin&_).
-  apply runs_within_more with (length (zip (data_address (shape y0) <$> places_of r) data) + (2 + n)).
+  destruct room; [|eapply (runs_within_more _ n); [lia|done]].
+  pose proof (log_address_bound g next (Hroom eq_refl)) as Hlog.
+  apply take_free_some in Hplaces as (_&Hin&_).
+  apply runs_within_more with (length (zip (data_address g <$> places_of r) data) + (2 + n)).
   { rewrite zip_with_length. lia. }
   apply within_write_all.
   - intros a Ha. apply elem_of_list_fmap in Ha as ([a' b']&->&Hab%elem_of_zip_l).
     apply elem_of_list_fmap in Hab as (p'&->&Hp'). destruct (Hin p' Hp') as [Hp%Hbelow _].
     unfold data_address. simpl. lia.
-  - intros m'. by simpl.
+  - intros m'. simpl. split; [lia|done].
 Qed.
+
+Lemma within_update_log n places q (refused : program block A) done m :
+  (∀ m, runs_within n refused m) → (∀ r fr m, runs_within n (done r fr) m) →
+  runs_within (length (data_of q) + 3 + n) (update_log g next room free places q refused done) m.
+Proof.
+  intros Hrefused Hdone. unfold update_log.
+  assert (runs_within (length (data_of q) + 3 + n) refused m) as Hno.
+  { eapply runs_within_more; [|done]. lia. }
+  destruct (record_of q places) as [r|] eqn:Hr; [|done].
+  destruct (take_free places free) as [fr|] eqn:Hplaces; [|done].
+  destruct (decide _) as [Hlen|]; [|done].
+  rewrite <-(record_data q places r) in Hplaces by done. by eapply within_append.
+Qed.
+
+Lemma within_group_log n places ws (none : program block A) all m :
+  (∀ m, runs_within n none m) → (∀ r fr m, runs_within n (all r fr) m) →
+  runs_within (length (blocks_of ws) + 3 + n) (group_log g next room free places ws none all) m.
+Proof.
+  intros Hnone Hall. unfold group_log. cbv beta zeta.
+  assert (runs_within (length (blocks_of ws) + 3 + n) none m) as Hno.
+  { eapply runs_within_more; [|done]. lia. }
+  destruct (take_free _ free) as [fr|] eqn:Hplaces; [|done]. destruct (decide _) as [Hlen|]; [|done].
+  destruct (forallb _ _); [|done]. rewrite <-(fmap_length snd (blocks_of ws)) at 1.
+  eapply within_append; try done.
+  replace (places_of _) with (take (length (blocks_of ws)) places); [done|]. simpl.
+  symmetry. apply snd_zip. rewrite fmap_length. lia.
+Qed.
+End Appending.
+
+Section Changes.
+Context (y0 : memory).
+Hypothesis (Hsize : device_blocks (shape y0) ≤ size).
+Hypothesis (Hbelow : ∀ p, is_Some (free y0 !! p) → p < data_blocks (shape y0)).
+
+Lemma room_positive y : has_room y = true → 0 < log_blocks (shape y).
+Proof. unfold has_room. rewrite bool_decide_eq_true. lia. Qed.
 
 Lemma within_checkpoint {A} n y (k : memory → program block A) m :
   shape y = shape y0 → free y = free y0 →
@@ -92,12 +128,10 @@ Lemma within_update y places q m :
   shape y = shape y0 → free y = free y0 →
   runs_within (length (data_of q) + 3) (update y places q) m.
 Proof.
-  intros Hshape Hfree. unfold update, update_log. destruct (one_too_many y q); [done|].
-  destruct (record_of q places) as [r|] eqn:Hr; [|done].
-  destruct (take_free places (free y)) as [fr|] eqn:Hplaces; [|done].
-  destruct (decide _) as [Hlen|]; [|done].
-  rewrite <-(record_data q places r) in Hplaces by done.
-  rewrite <-(Nat.add_0_r (length (data_of q) + 3)). by eapply within_append.
+  intros Hshape Hfree. unfold update. destruct (one_too_many y q); [done|].
+  rewrite <-(Nat.add_0_r (length (data_of q) + 3)).
+  apply within_update_log; try done; rewrite ?Hshape, ?Hfree; try done.
+  rewrite <-Hshape. apply room_positive.
 Qed.
 
 Lemma within_room {A} n (k : memory → program block A) m :
@@ -111,12 +145,10 @@ Qed.
 
 Lemma within_group places ws m : runs_within (group_ios (shape y0) ws) (write_group y0 places ws) m.
 Proof.
-  apply within_room. clear m. intros y m Hshape Hfree. unfold group_log. cbv beta zeta.
-  destruct (take_free _ (free y)) as [fr|] eqn:Hplaces; [|done]. destruct (decide _) as [Hlen|]; [|done].
-  destruct (forallb _ _); [|done]. rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
-  rewrite <-(fmap_length snd (blocks_of ws)) at 1. eapply within_append; try done.
-  replace (places_of _) with (take (length (blocks_of ws)) places); [done|]. simpl.
-  symmetry. apply snd_zip. rewrite fmap_length. lia.
+  apply within_room. clear m. intros y m Hshape Hfree.
+  rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
+  apply within_group_log; try done; rewrite ?Hshape, ?Hfree; try done.
+  rewrite <-Hshape. apply room_positive.
 Qed.
 End Changes.
 
@@ -137,16 +169,14 @@ Proof.
 Qed.
 
 (** The read that checkpoints and log can be trusted with: what it finds is what was put there. *)
-Lemma within_replay {A} n g f s ser fst (m0 : maps) rs
-    (k : found maps → found maps → nat * nat → program block A) :
+Lemma within_replay {F : checkpoint_format} {M A} n g f s ser fst (m0 : maps) rs (step : log_record → M → M) x
+    (k : found M → found M → nat * nat → program block A) :
   durable g f s ser fst m0 rs → device_blocks g ≤ size →
-  runs_within n (k (found_of apply fst m0 (without_last rs)) (found_of apply fst m0 rs) (digest_of rs))
+  runs_within n (k (found_of step fst x (without_last rs)) (found_of step fst x rs) (digest_of rs))
     (Medium f []) →
   ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
   runs_within (fuel + n)
-    (replay apply g fuel (found_of apply fst m0 (without_last old)) (found_of apply fst m0 old) (digest_of
-      old)
-      k)
+    (replay step g fuel (found_of step fst x (without_last old)) (found_of step fst x old) (digest_of old) k)
     (Medium f []).
 Proof.
   intros Hdur Hsize Hk. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos. unfold device_blocks in Hsize.
@@ -174,7 +204,7 @@ Proof.
   intros p Hp%Hbelow. apply elem_of_seq. lia.
 Qed.
 
-Lemma within_confirm {A} n g f before now dg (k : found maps → program block A) :
+Lemma within_confirm {M A} n g f (before now : found M) dg (k : found M → program block A) :
   proper_places g (found_newest now) → device_blocks g ≤ size → 0 < log_blocks g →
   (∀ z m, runs_within n (k z) m) →
   runs_within (3 + data_blocks g + n) (confirm g before now dg k) (Medium f []).
@@ -212,7 +242,8 @@ Proof.
   { rewrite fmap_length, seq_length. lia. }
   apply within_read_these.
   - intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. unfold body_address. destruct s; lia.
-  - rewrite Hbody. pose proof (within_replay (3 + data_blocks g + n) g f s ser fst m0 rs (λ before now dg,
+  - rewrite Hbody. pose proof (within_replay (3 + data_blocks g + n) g f s ser fst m0 rs apply m0 (λ before
+      now dg,
       confirm g before now dg (λ z, let 'Found n m ps := z in
         k (Some (Memory g m (collected g m ps) n fst ser s ps)))) Hdur Hsize) as Hreplay.
     destruct (start_found apply fst m0) as [-> Heq]. rewrite Heq at 1.

@@ -189,17 +189,15 @@ Proof.
     right. split; [lia|done].
 Qed.
 
-Lemma collected_size g m kept :
-  data_blocks g ≤ base.size (collected g m kept) + base.size (used_places m kept).
+Lemma unused_size (used : gmap nat ()) n : n ≤ base.size (unused used n ∅) + base.size used.
 Proof.
-  rewrite <-!size_dom. set (places := set_seq 0 (data_blocks g) : gset nat).
-  assert (places ⊆ dom (collected g m kept) ∪ dom (used_places m kept)) as Hsub%subseteq_size.
-  { intros p Hp%elem_of_set_seq. apply elem_of_union. destruct (used_places m kept !! p) eqn:Hu.
+  rewrite <-!size_dom. set (places := set_seq 0 n : gset nat).
+  assert (places ⊆ dom (unused used n ∅) ∪ dom used) as Hsub%subseteq_size.
+  { intros p Hp%elem_of_set_seq. apply elem_of_union. destruct (used !! p) eqn:Hu.
     - right. by apply elem_of_dom_2 in Hu.
     - left. apply unused_dom. right. split; [lia|done]. }
   unfold places in Hsub. rewrite size_set_seq in Hsub.
-  rewrite size_union_alt in Hsub. assert (dom (used_places m kept) ∖ dom (collected g m kept) ⊆
-    dom (used_places m kept)) as
+  rewrite size_union_alt in Hsub. assert (dom used ∖ dom (unused used n ∅) ⊆ dom used) as
     Hless%subseteq_size by set_solver. lia.
 Qed.
 
@@ -273,7 +271,9 @@ Theorem write_is_taken y lba data m :
 Proof.
   intros n g y' Hdigest Hfits Hroom Hwords Hn Hdisk Hdata Hnext Hlog.
   destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
-  { pose proof (collected_size g (current y) (newest y)). simpl. unfold g in *. lia. }
+  { pose proof (unused_size (used_places (current y) (newest y)) (data_blocks g)).
+    unfold collect, collected, g in *.
+    simpl in *. lia. }
   apply (refusal_has_reason _ _ _ (LogWrite lba (first_free y' n)) fr); try done.
   - simpl. unfold exceeds. by rewrite decide_True.
   - apply write_record_fits; simpl; [done|lia|lia|done| |].
@@ -315,7 +315,9 @@ Theorem group_is_taken y ws m :
 Proof.
   intros n g y' Hdigest Hfits Hroom Hwords Hlimit Hn Hdisk Hdata Hnext Hlog.
   destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
-  { pose proof (collected_size g (current y) (newest y)). simpl. unfold g in *. lia. }
+  { pose proof (unused_size (used_places (current y) (newest y)) (data_blocks g)).
+    unfold collect, collected, g in *.
+    simpl in *. lia. }
   apply (group_refusal_has_reason _ _ _ fr); try done. apply group_record_fits; try done.
   - rewrite zip_with_length, fmap_length. lia.
   - rewrite zip_with_length, fmap_length. lia.

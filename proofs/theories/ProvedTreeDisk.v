@@ -24,8 +24,9 @@ Record memory := Memory {
   serial : nat;           (* of the newest checkpoint *)
   slot : bool;            (* where it is *)
   newest : list nat;      (* the places of the newest record in the log *)
-  page_blocks : nat;      (* the pages that there are *)
+  tree_size : nat * nat;  (* levels of nodes, less one; and the pages that there are *)
 }.
+Definition page_blocks (y : memory) : nat := (tree_size y).2.
 
 (** ** Where things stand *)
 
@@ -43,9 +44,9 @@ Definition beside_of (first : nat) (t : tree_maps) : beside :=
 Definition maps_of (s : SharedTree.state) (x : beside) : tree_maps :=
   TreeMaps (TreeIndex.Index s x.2.1 ∅ x.2.2.2) x.2.2.1.
 
-(** The shape of the disk, and how many pages there are. *)
-Definition tree_superblock : codec (geometry * nat) :=
-  both (ProvedDisk.superblock_codec_of "proved-disk trees 2"%string) number.
+(** The shape of the disk, and the size of its trees. *)
+Definition tree_superblock : codec (geometry * (nat * nat)) :=
+  both (ProvedDisk.superblock_codec_of "proved-disk trees 2"%string) (both number number).
 
 (** ** Which places are in use *)
 
@@ -74,7 +75,7 @@ Definition committed (y : memory) (z : TreeStore.memory beside) : memory :=
   Memory (shape y)
     (TreeMaps (TreeIndex.with_trees (TreeStore.trees z) (views (current y))) (places (current y)))
     (TreeStore.pages z) (free y) (next_record y) (next_record y) (TreeStore.serial z) (TreeStore.slot z) []
-    (page_blocks y).
+    (tree_size y).
 
 (** [k] goes on with the memory, the old one if nodes or roots do not fit, or too few pages are left. *)
 Definition checkpoint {A} (y : memory) (k : memory → program block A) : program block A :=
@@ -93,7 +94,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
   ReadBlock superblock (λ b,
     match unpack tree_superblock b with
     | None => k None
-    | Some (g, all) =>
+    | Some (g, size) =>
         TreeStore.recover beside_codec (layout_of g) (λ z,
           match z with
           | None => k None
@@ -103,7 +104,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
               ProvedDisk.replay (apply_record bits) g (log_blocks g) start start (digest []) (λ before now d,
                 ProvedDisk.confirm g before now d (λ r, let 'Found n t ps := r in
                   k (Some (Memory g t (TreeStore.pages z) (collected g t ps) n fst (TreeStore.serial z)
-                    (TreeStore.slot z) ps all))))
+                    (TreeStore.slot z) ps size))))
           end)
     end).
 
@@ -138,7 +139,7 @@ Definition one_too_many (y : memory) (q : request) : bool :=
 (** The memory once [r] is in the log; [fr] is free then. *)
 Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
   Memory (shape y) (apply_record bits r (current y)) (pages y) fr (S (next_record y)) (first_record y)
-    (serial y) (slot y) (ProvedDisk.places_of r) (page_blocks y).
+    (serial y) (slot y) (ProvedDisk.places_of r) (tree_size y).
 
 Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
   let refused := Done (y, no_room q, []) in
@@ -177,7 +178,7 @@ Inductive upkeep :=
 
 Definition with_maps (y : memory) (t : tree_maps) (fr : gmap nat ()) : memory :=
   Memory (shape y) t (pages y) fr (next_record y) (first_record y) (serial y) (slot y) (newest y)
-    (page_blocks y).
+    (tree_size y).
 
 Definition collect (y : memory) : memory :=
   with_maps y (current y) (collected (shape y) (current y) (newest y)).
@@ -198,16 +199,16 @@ Definition maintain (y : memory) (u : upkeep) : program block memory :=
 
 (** There are [S levels] levels of nodes, enough for the blocks of the disk, and so many pages. *)
 Definition format (size : nat * nat) (g : geometry) : program block (option memory) :=
-  let '(levels, all) := size in
+  let levels := size.1 in
   let t := end_epoch (no_trees levels) in
-  let y := Memory g t {[0 := 0]} (collected g t []) 1 1 1 false [] all in
-  match pack (put tree_superblock (g, all)), pack [0], pack (put TreeBlocks.kids_codec ∅),
+  let y := Memory g t {[0 := 0]} (collected g t []) 1 1 1 false [] size in
+  match pack (put tree_superblock (g, size)), pack [0], pack (put TreeBlocks.kids_codec ∅),
     pack_many (slot_blocks g) (put (TreeStore.body_codec beside_codec)
       (TreeBlocks.roots_of (trees (views t)) (pages y), beside_of 1 t)) with
   | Some super, Some blank, Some node, Some bs =>
       match pack (put TreeStore.header_codec (1, length bs)) with
       | Some header =>
-          if decide (0 < log_blocks g ∧ 0 < all ∧ disk_blocks g ≤ 2 ^ (bits * S levels)) then
+          if decide (0 < log_blocks g ∧ 0 < size.2 ∧ disk_blocks g ≤ 2 ^ (bits * S levels)) then
             let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
             write_all ((page_address g 0, node) :: zip (seq 0 (length image)) image)
               (FlushBlocks (Done (Some y)))

@@ -32,7 +32,7 @@ Qed.
 
 Lemma tree_superblock_round_trips : round_trips tree_superblock.
 Proof.
-  apply both_round_trips; [|apply number_round_trips]. apply mapped_round_trips; [|by intros []].
+  apply both_round_trips; [|by apply both_round_trips]. apply mapped_round_trips; [|by intros []].
   apply both_round_trips; [apply text_round_trips|apply many_round_trips, number_round_trips].
 Qed.
 
@@ -40,18 +40,19 @@ Qed.
 
 Section Format.
 Context `{!blocks} (bits : nat).
-Context (all : nat) (s0 : SharedTree.state) (on : gmap nat nat) (x0 : beside).
+Context (size : nat * nat) (s0 : SharedTree.state) (on : gmap nat nat) (x0 : beside).
 Implicit Types f : contents block.
 
-(** The newest checkpoint has the trees [s0], whose nodes are on the pages [on], of [all], and [x0] beside
+(** The newest checkpoint has the trees [s0], of this size, whose nodes are on the pages [on], and [x0] beside
 them. *)
 Record holds_trees (g : geometry) f (s : bool) (ser fst : nat) (m : maps) : Prop := {
-  trees_superblock : unpack tree_superblock (f superblock) = Some (g, all);
+  trees_superblock : unpack tree_superblock (f superblock) = Some (g, size);
   trees_stored : TreeStore.stored beside_codec (layout_of g) bits (SharedTree.height s0) f s0 on x0 ser s;
   trees_first : x0.1 = fst;
   trees_shown : trees_show bits (maps_of s0 x0) m;
   trees_keys : disk_blocks g ≤ 2 ^ (bits * SharedTree.height s0);
-  trees_pages n p : on !! n = Some p → p < all;
+  trees_height : SharedTree.height s0 = S size.1;
+  trees_pages n p : on !! n = Some p → p < size.2;
 }.
 
 Definition trees_address (g : geometry) (s : bool) (a : nat) : Prop :=
@@ -60,7 +61,7 @@ Definition trees_address (g : geometry) (s : bool) (a : nat) : Prop :=
 Lemma holds_trees_same g f f' s ser fst m : (∀ a, trees_address g s a → f' a = f a) →
   holds_trees g f s ser fst m → holds_trees g f' s ser fst m.
 Proof.
-  intros Hf [Hsuper Hstored Hfst Hshown Hkeys Hpages]. split; try done.
+  intros Hf [Hsuper Hstored Hfst Hshown Hkeys Hheight Hpages]. split; try done.
   - rewrite Hf; [done|by left].
   - eapply TreeStore.stored_same; [|done]. intros a Ha. apply Hf. by right.
 Qed.
@@ -138,7 +139,7 @@ Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop) (y : T.memory).
 
 (** How a device holds the newest checkpoint of which memory [y] knows. *)
-Local Notation held_by y s0 x0 := (trees_format bits (T.page_blocks y) s0 (T.pages y) x0).
+Local Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
 
 (** Memory [y] and a device that holds [f] are the disk [d]. *)
 Definition tree_represents y f d : Prop := ∃ s0 x0 m,
@@ -146,12 +147,12 @@ Definition tree_represents y f d : Prop := ∃ s0 x0 m,
   changed bits s0 (T.current y) ∧ trees_show bits (T.current y) m.
 
 (** What recovery finds is the disk [d]. *)
-Definition tree_recoverable (g : geometry) d f : Prop := ∃ all s0 on x0,
-  @recoverable _ (trees_format bits all s0 on x0) torn g d f.
+Definition tree_recoverable (g : geometry) d f : Prop := ∃ size s0 on x0,
+  @recoverable _ (trees_format bits size s0 on x0) torn g d f.
 
 Lemma tree_recoverable_represents y f d : tree_represents y f d → tree_recoverable (T.shape y) d f.
 Proof.
-  intros (s0 & x0 & m & Hy & _). exists (T.page_blocks y), s0, (T.pages y), x0.
+  intros (s0 & x0 & m & Hy & _). exists (T.tree_size y), s0, (T.pages y), x0.
   by apply (@recoverable_represents _ (held_by y s0 x0) torn (with_maps y m)).
 Qed.
 
@@ -160,12 +161,13 @@ Lemma tree_safe y f d P : tree_represents y f d → (∀ f, tree_recoverable (T.
 Proof.
   intros (s0 & x0 & m & Hy & _) HP.
   apply (@safe_represents _ (held_by y s0 x0) torn P (with_maps y m) f d Hy).
-  intros f' Hf'. apply HP. by exists (T.page_blocks y), s0, (T.pages y), x0.
+  intros f' Hf'. apply HP. by exists (T.tree_size y), s0, (T.pages y), x0.
 Qed.
 
 (** The checkpoint that the device holds. *)
-Lemma tree_holds all s0 on x0 (z : memory) f d : @represents _ (trees_format bits all s0 on x0) torn z f d →
-  ∃ m0, holds_trees bits all s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0.
+Lemma tree_holds size s0 on x0 (z : memory) f d :
+  @represents _ (trees_format bits size s0 on x0) torn z f d →
+  ∃ m0, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0.
 Proof. intros [(m0 & rs & Hdur & _) _]. exists m0. apply Hdur. Qed.
 
 (** The middle map may forget what no view refers to. *)

@@ -13,8 +13,8 @@ Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
 Notation tree_recoverable := (tree_recoverable bits).
-Notation format_of all s0 on x0 := (trees_format bits all s0 on x0).
-Notation held_by y s0 x0 := (trees_format bits (T.page_blocks y) s0 (T.pages y) x0).
+Notation format_of size s0 on x0 := (trees_format bits size s0 on x0).
+Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
 
 (** ** Checkpoints *)
 
@@ -57,7 +57,7 @@ Proof.
 Qed.
 
 (** The trees as they are now, with what is on pages: of those that the newest checkpoint saved. *)
-Lemma trees_now all s0 on x0 (z : memory) f d t : @represents _ (format_of all s0 on x0) torn z f d →
+Lemma trees_now size s0 on x0 (z : memory) f d t : @represents _ (format_of size s0 on x0) torn z f d →
   changed bits s0 t →
   TreeIndexBounds.kept_trees bits (SharedTree.height s0) s0 ∧
   TreeIndexBounds.kept_trees bits (SharedTree.height s0) (trees (views t)) ∧
@@ -98,7 +98,7 @@ Proof.
   destruct (trees_now _ _ _ _ _ _ _ _ Hy Hc) as (Hkept0 & Hkept & _).
   pose proof Hy as [(m1&rs&Hdur&Hnext&Hcur&[Hmid Hbelow]&_) [Hwf Hag]].
   pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
-  destruct Hheld0 as [Hsuper _ _ _ Hkeys Hpages].
+  destruct Hheld0 as [Hsuper _ _ _ Hkeys Hheight Hpages].
   assert (T.current (T.committed y z) = end_epoch (T.current y)) as Ecur by done.
   pose proof (end_epoch_shown bits _ _ Ht) as Hend.
   pose proof Hstored as (_ & _ & _ & Hkept1).
@@ -111,10 +111,10 @@ Proof.
   exists (TreeStore.trees z), (TreeStore.beside z), (middle_to m (ProvedTreeMaps.places (T.current y))).
   split; [|split; [exact (changed_not bits (T.current (T.committed y z)))|by rewrite Ecur]].
   assert (ProvedTreeMaps.places (T.current y) ⊆ middle m) as Hsub by apply Ht.
-  assert (holds_trees bits (T.page_blocks y) (TreeStore.trees z) (TreeStore.pages z) (TreeStore.beside z)
+  assert (holds_trees bits (T.tree_size y) (TreeStore.trees z) (TreeStore.pages z) (TreeStore.beside z)
     (T.shape y) f' (TreeStore.slot z) (TreeStore.serial z) (T.next_record y)
     (middle_to m (ProvedTreeMaps.places (T.current y)))) as Hheld.
-  { split; [|by rewrite Eheight|done| |by rewrite Eheight|by eapply pages_placed].
+  { split; [|by rewrite Eheight|done| |by rewrite Eheight|by rewrite Eheight|by eapply pages_placed].
     - by erewrite spared_superblock.
     - pose proof (TreeIndexMaps.rep_middle _ _ _ (shows_views _ _ _ Ht)) as Hmiddle. simpl in Hmiddle.
       unfold end_epoch, TreeIndex.with_trees in Hshown. rewrite Hmiddle in Hshown. exact Hshown. }
@@ -149,10 +149,10 @@ Proof.
   apply (TreeStore.checkpoint_safe beside_codec (layout_of (T.shape y)) bits (SharedTree.height s0)
     (layout_apart _) beside_round_trips) with (s0 := s0) (x0 := x0); simpl; try done.
   - intros s. apply (log_whole _ _ _ _ _ _ _ Hdur). simpl. pose proof (header_address_bound s). lia.
-  - intros f' Hs Hspared. apply HP. exists (T.page_blocks y), s0, (T.pages y), x0, (with_maps y m).
+  - intros f' Hs Hspared. apply HP. exists (T.tree_size y), s0, (T.pages y), x0, (with_maps y m).
     split; [done|left].
     apply (represents_held (F := held_by y s0 x0)) with f; [| | |exact Hy].
-    + intros m2 [? _ ? ? ? ?]. split; try done. by erewrite spared_superblock.
+    + intros m2 [? _ ? ? ? ? ?]. split; try done. by erewrite spared_superblock.
     + intros n. by eapply spared_log.
     + intros a Ha. destruct (needed_places _ _ _ _ Hy Ha) as (p & Hp & ->). by eapply spared_data.
   - intros f' Hs Hspared. apply HP.
@@ -178,28 +178,28 @@ Lemma crash_safe_tree_recover {A} P (Q : A → medium block → Prop) g f d k :
   (∀ y' f', tree_represents y' f' d → T.shape y' = g → crash_safe P Q (k (Some y')) (Medium f' [])) →
   crash_safe P Q (T.recover bits k) (Medium f []).
 Proof.
-  intros (all & s0 & on & x0 & z & <- & Hz) HP Hk.
+  intros (size & s0 & on & x0 & z & <- & Hz) HP Hk.
   assert (safe P (Medium f [])) as Hsafe.
-  { apply (@safe_recoverable _ (format_of all s0 on x0) torn (shape z) d P f); [by exists z|].
-    intros f' Hf'. apply HP. by exists all, s0, on, x0. }
-  assert (∃ m0, holds_trees bits all s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0 ∧
-    whole_records (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hpages] & Hwhole).
+  { apply (@safe_recoverable _ (format_of size s0 on x0) torn (shape z) d P f); [by exists z|].
+    intros f' Hf'. apply HP. by exists size, s0, on, x0. }
+  assert (∃ m0, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0 ∧
+    whole_records (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hheight Hpages] & Hwhole).
   { destruct Hz as [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; split; apply Hdur. }
   unfold T.recover. split; [done|]. unfold read_block. simpl. rewrite Hsuper.
   apply (TreeStore.recover_safe beside_codec (layout_of (shape z)) bits (SharedTree.height s0)) with
     (s := s0) (on := on) (x := x0) (n := serial z) (sl := slot z); [done|done|].
   intros on' Hsub Hstored'. simpl.
-  assert (∀ m1, holds_trees bits all s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m1 →
-    holds_trees bits all s0 on' x0 (shape z) f (slot z) (serial z) (first_record z) m1) as Hheld.
-  { intros m1 [? _ ? ? ? ?]. split; try done. intros m p Hp. by eapply Hpages, lookup_weaken. }
-  assert (@represents _ (format_of all s0 on' x0) torn z f d ∨
-    @unconfirmed _ (format_of all s0 on' x0) torn z f d) as Hz'.
+  assert (∀ m1, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m1 →
+    holds_trees bits size s0 on' x0 (shape z) f (slot z) (serial z) (first_record z) m1) as Hheld.
+  { intros m1 [? _ ? ? ? ? ?]. split; try done. intros m p Hp. by eapply Hpages, lookup_weaken. }
+  assert (@represents _ (format_of size s0 on' x0) torn z f d ∨
+    @unconfirmed _ (format_of size s0 on' x0) torn z f d) as Hz'.
   { destruct Hz as [Hz|Hz]; [left|right].
-    - by apply (represents_held (F := format_of all s0 on x0)) with f.
-    - by apply (unconfirmed_held (F := format_of all s0 on x0)). }
+    - by apply (represents_held (F := format_of size s0 on x0)) with f.
+    - by apply (unconfirmed_held (F := format_of size s0 on x0)). }
   clear Hz Hheld Hstored Hstored'. rewrite Hfirst.
-  apply (@crash_safe_log _ (format_of all s0 on' x0) torn _ _ P Q _ _ z f d); [done|..].
-  - intros f' Hf'. apply HP. by exists all, s0, on', x0.
+  apply (@crash_safe_log _ (format_of size s0 on' x0) torn _ _ P Q _ _ z f d); [done|..].
+  - intros f' Hf'. apply HP. by exists size, s0, on', x0.
   - intros f' m1 rs Hheld Hy Hin Hcur. simpl. apply Hk; [|done].
     destruct Hheld as [_ Hstored _ Hshown1 _]. destruct Hstored as (_ & _ & _ & Hkept).
     set (t := foldl _ _ rs).

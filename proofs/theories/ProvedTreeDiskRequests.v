@@ -14,7 +14,7 @@ Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (q : request) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
 Notation tree_recoverable := (tree_recoverable bits).
-Notation held_by y s0 x0 := (trees_format bits (T.page_blocks y) s0 (T.pages y) x0).
+Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
 Notation outcome_left := (outcome_left tree_recoverable).
 Notation answered_with := (answered_with T.shape tree_represents).
 Notation writes_left := (writes_left tree_recoverable).
@@ -59,7 +59,7 @@ Lemma tree_logged s0 x0 y m f f' d d' r fr : @represents _ (held_by y s0 x0) tor
 Proof.
   intros Hy Hc Ht Hr Hy'. exists s0, x0, (apply r m). split; [exact Hy'|].
   split; [|by apply apply_record_shown].
-  destruct (tree_holds _ _ _ _ _ _ _ _ Hy) as [m0 [_ Hstored _ _ Hkeys _]].
+  destruct (tree_holds _ _ _ _ _ _ _ _ Hy) as [m0 [_ Hstored _ _ Hkeys _ _]].
   eapply (apply_record_changed bits (SharedTree.height s0)); [exact Hkeys|apply Hstored|done|done|exact Hr].
 Qed.
 
@@ -90,8 +90,8 @@ Proof.
   apply (@crash_safe_update_log _ _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); simpl.
   - done.
   - done.
-  - intros f' Hf'. apply (HP d); [by left|]. by exists (T.page_blocks y), s0, (T.pages y), x0.
-  - intros f' Hf'. apply (HP (effect q d)); [by right|]. by exists (T.page_blocks y), s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP d); [by left|]. by exists (T.tree_size y), s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP (effect q d)); [by right|]. by exists (T.tree_size y), s0, (T.pages y), x0.
   - done.
   - intros r fr f' _ Hr Hy'.
     assert (tree_represents (T.logged bits y r fr) f' (effect q d)) as Hnew by by eapply tree_logged.
@@ -146,8 +146,8 @@ Proof.
   destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
   apply (@crash_safe_group_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f d); simpl.
   - done.
-  - intros f' Hf'. left. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
-  - intros Hws f' Hf'. right. split; [done|]. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
+  - intros f' Hf'. left. by exists (T.tree_size y1), s0, (T.pages y1), x0.
+  - intros Hws f' Hf'. right. split; [done|]. by exists (T.tree_size y1), s0, (T.pages y1), x0.
   - done.
   - intros r fr f' Hr Hws Hy'.
     assert (tree_represents (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew by by eapply tree_logged.
@@ -171,7 +171,7 @@ Proof.
     apply (@crash_safe_move_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f1 d); simpl.
     + done.
     + apply Ht.
-    + intros f' Hf'. by exists (T.page_blocks y1), s0, (T.pages y1), x0.
+    + intros f' Hf'. by exists (T.tree_size y1), s0, (T.pages y1), x0.
     + done.
     + intros fr f' Hy'. apply (kept_done (T.logged bits y1 (LogMove moves) fr)). by eapply tree_logged.
   - assert (T.shape (T.walk_on y w n) = T.shape y) as Hshape.
@@ -197,8 +197,8 @@ Proof.
       by apply Hsafe. }
   clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
     T.shape y = g ∧ tree_represents y f' blank) (Done None) m) as Hnone by by intros m; split.
-  unfold T.format. destruct size as [levels all]. set (t := end_epoch (no_trees levels)). cbv zeta.
-  destruct (pack (put tree_superblock (g, all))) as [super|] eqn:Hsuper; [|done].
+  unfold T.format. set (levels := size.1). set (t := end_epoch (no_trees levels)). cbv zeta.
+  destruct (pack (put tree_superblock (g, size))) as [super|] eqn:Hsuper; [|done].
   destruct (pack [0]) as [empty|] eqn:Hempty; [|done].
   destruct (pack (put TreeBlocks.kids_codec ∅)) as [node|] eqn:Hnode; [|done].
   destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
@@ -235,8 +235,8 @@ Proof.
   assert (SharedTree.height (trees (views t)) = S levels) as Hheight by done.
   destruct (TreeStoreTheorem.new_trees_blocks (λ p, f' (page_address g p)) levels) as [Hin Hall].
   { simpl. by rewrite Hpage. }
-  assert (holds_trees bits all (trees (views t)) {[0 := 0]} (beside_of 1 t) g f' false 1 1 no_maps) as Hheld.
-  { split; [by rewrite (Hat superblock super)| |done|done|by rewrite Hheight|].
+  assert (holds_trees bits size (trees (views t)) {[0 := 0]} (beside_of 1 t) g f' false 1 1 no_maps) as Hheld.
+  { split; [by rewrite (Hat superblock super)| |done|done|by rewrite Hheight|done|].
     2:{ by intros n p [<- <-]%lookup_singleton_Some. }
     rewrite Hheight. split; [|by split_and!]. exists (length bs). split; [done|]. split.
     - simpl. rewrite (Hat 1 header), (Hat 2 empty), Hheader by done. unfold unpack. rewrite Hempty. simpl.

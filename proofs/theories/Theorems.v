@@ -18,7 +18,8 @@ From LogDisk Require SharedTreeCursor TreeStoreTheorem TreeStoreCost TreeStoreWi
 From LogDisk Require ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
-  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskExecution.
+  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress
+  TreeLegDiskExecution.
 
 (** ** The contract *)
 
@@ -622,9 +623,9 @@ Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} 
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible y q →
-  ends_well (weather count) (turn size q) (answered_ok q) (turns_of (shape y) (length ms) q)
-    (Idle y ms c, x, h).
-Proof. intros ?? Hz Hlives. by eapply requests_are_answered. Qed.
+  ends_well (weather count) (turn proved_programs size places_for Collect q) (answered_ok q)
+    (turns_of (length ms) (ProvedDiskBounds.request_ios (shape y) q)) (Idle y ms c, x, h).
+Proof. intros ??. by apply whole_map_requests_are_answered. Qed.
 
 (** 18. Several writes at once within the stated sizes ([admissible_group]) are performed, all of them: the
 bound is that of one request with as many I/Os ([group_ios]). *)
@@ -923,7 +924,8 @@ End OnDevice.
 
 (** ** The disk that runs, with trees as its maps *)
 Module RunningTrees.
-Import Medium Codec ProvedTreeMaps ProvedTreeDiskTheorem TreeLegDiskTheorem.
+Import Medium Codec ProvedDisk ProvedTreeMaps ProvedTreeDiskTheorem TreeLegDiskTheorem TreeLegDiskProgress.
+Import LegDiskProgress ProvedTreeDisk(upkeep(..)) ProvedTreeDiskBounds(tree_request_ios).
 
 (** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
 programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
@@ -1042,6 +1044,17 @@ Theorem tree_leg_disk_walks_end `{blocks} {C} `{cutting block C} {torn : tearing
     base.size (SharedTreeDeletion.work (TreeIndex.trees (views t))) <
     base.size (SharedTreeDeletion.work (TreeIndex.trees (views (ProvedTreeDisk.current y)))).
 Proof. apply TreeLegDiskTheorem.tree_leg_disk_walks_end. Qed.
+
+(** 20. Requests within the stated sizes are answered, as in 18: new nodes go into pages and roots into a slot
+([tree_admissible]). A checkpoint takes an I/O for each page, recovery one for each node of each claim, of no
+more claims than a slot has words ([tree_request_ios]). *)
+Theorem tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr
+    y ms c x h q :
+  blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
+  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) → tree_admissible bits size y q →
+  Progress.ends_well (weather count) (turn (tree_programs bits) size tree_places_for (Keep Collect) q)
+    (answered_ok q) (turns_of (length ms) (tree_request_ios bits y q)) (Idle y ms c, x, h).
+Proof. intros ??. by apply tree_requests_are_answered. Qed.
 
 (** 20. Resync ends, as in 18. *)
 Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
