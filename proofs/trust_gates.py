@@ -192,6 +192,8 @@ DEFINITIONS = [
     "TreeLegDiskProgress.tree_places_for",
     "TreeLegDiskProgress.tree_log_can_go_on",
     "TreeLegDiskProgress.tree_admissible",
+    "TreeLegDiskProgress.tree_admissible_group",
+    "LegDiskGroups.small_group",
     "LegDiskGroups.group_turn",
     "LegDiskGroups.admissible_group",
     "LegDiskResync.settle_turn",

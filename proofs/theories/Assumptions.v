@@ -75,6 +75,7 @@ Definition all_counterexamples :=
    @LegDiskExecution.round_trip_needed_on_mirrors, @LegDiskProgressWitnesses.small_devices_block,
    @LegDiskProgressWitnesses.snapshots_run_out,
    @LegDiskProgressWitnesses.tree_snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
+   @LegDiskProgressWitnesses.tree_groups_need_places,
    @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
    @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
    @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,

@@ -7,25 +7,27 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
   ProvedDiskBounds Devices Leg LegCorrect LegRefine LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress
   LegDiskProgress.
-Import DiskMachine(run_group, run_upkeep).
+Import DiskMachine(programs, crash_safe_programs, run_group, run_upkeep).
+
+(** ** Under a scheduler that is named *)
 
 Section Groups.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
-Local Notation machine := (machine C memory).
-Local Notation D := proved_programs.
-Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
+Context (places_for : Y → nat → option (list nat)) (collecting : U).
+Local Notation machine := (machine C Y).
+Implicit Types (x : array C) (y : Y) (ms h : list nat) (ws : list (nat * list block)).
 
-Definition plan_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
+Definition planned_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
 
 (** What the scheduler does with the writes [ws]. *)
 Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
   | CollectsFirst y ms c x h :
-      plan_group y ws = None →
-      group_turn ws (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y Collect)), x, h)
+      planned_group y ws = None →
+      group_turn ws (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (run_upkeep D y collecting)), x, h)
   | CollectedFirst ms c y x h : group_turn ws (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
   | CallsAll y ms c places x h :
-      plan_group y ws = Some places →
+      planned_group y ws = Some places →
       group_turn ws (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (run_group D y places ws)), x, h)
   | PerformsAll p x p' x' h : array_io p x p' x' → group_turn ws (Group ws p, x, h) [] (Group ws p', x', h)
   | AnswersAll ms c y x h :
@@ -35,48 +37,32 @@ Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
 Lemma group_turn_is_move ws z es z' : group_turn ws z es z' → move D size count z es z'.
 Proof. destruct 1; by constructor. Qed.
 
-(** The stated sizes: all writes are in range, there is a place for each of their blocks, their record goes
-into a block, numbers are below the limit of words, and the log has room or the maps go into a slot. *)
-Record admissible_group y ws : Prop := {
-  all_in_range : in_range (shape y) ws;
-  places_for_all : base.size (used_places (current y) (newest y)) + length (blocks_of ws) ≤
-    data_blocks (shape y);
-  one_record : 2 * length (blocks_of ws) + 6 ≤ words;
-  numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks (shape y) < limit ∧
-    data_blocks (shape y) < limit ∧ next_record y < limit;
-  log_of_all : log_can_go_on y;
-}.
-
 Definition group_ok ws (es : list (entry block)) (_ : machine) : Prop := es = Event <$> writes_shown ws Ok.
 
-(** Four turns, and those of the I/Os. *)
-Definition group_turns (g : geometry) (w : nat) ws : nat := 4 + ios_on w (group_ios g ws).
+(** What is asked of the programs, as for one request in [LegDiskProgress.v]. *)
+Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
+  (recoverable : geometry → disk block → contents block → Prop).
+Context (admissible : Y → list (nat * list block) → Prop) (ios : Y → list (nat * list block) → nat).
 
-Context `{!blocks_laws} {laws : cutting_laws count}.
+Record performs_admissible : Prop := {
+  group_within y f d ws places : represents y f d → admissible y ws → planned_group y ws = Some places →
+    runs_within size (ios y ws) (run_group D y places ws) (Medium f []);
+  group_performed y f d ws places : represents y f d → admissible y ws → planned_group y ws = Some places →
+    (execute (run_group D y places ws) (Medium f [])).1.2 = true;
+  group_collected y f d ws : represents y f d → admissible y ws → planned_group y ws = None →
+    ∃ y', run_upkeep D y collecting = Done y' ∧ represents y' f d ∧ admissible y' ws ∧
+      is_Some (planned_group y' ws) ∧ ios y' ws = ios y ws;
+}.
 
-Lemma planned_group_taken y f d ws places m :
-  represents y f d → admissible_group y ws → plan_group y ws = Some places →
-  (execute (write_group y places ws) m).1.2 = true.
-Proof.
-  intros [(m0&rs&_&_&_&[_ Hbelow]&_) _] [Hrange _ Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext) Hlog] Hplan.
-  apply places_for_free in Hplan as (Hlen&fr&Hfree).
-  apply (group_refusal_has_reason _ _ _ fr); try done.
-  apply group_record_fits; try done; [apply digest_below|..].
-  - rewrite zip_with_length, fmap_length. lia.
-  - rewrite zip_with_length, fmap_length. lia.
-  - intros [l p] Hb. split; simpl.
-    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
-    + apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
-      pose proof (Hbelow p (proj1 (Hin p Hb))). lia.
-Qed.
+Context {laws : cutting_laws count} (performs : performs_admissible).
 
 Lemma planned_group_ends y f d ms c x h ws places :
-  represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws → plan_group y ws = Some places →
+  represents y f d → admissible y ws → planned_group y ws = Some places →
   each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well (weather count) (group_turn ws) (group_ok ws)
-    (S (ios_on (length ms) (group_ios (shape y) ws) + 1)) (Idle y ms c, x, h).
+  ends_well (weather count) (group_turn ws) (group_ok ws) (S (ios_on (length ms) (ios y ws) + 1))
+    (Idle y ms c, x, h).
 Proof.
-  intros Hy Hsize Hws Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
+  intros Hy Hws Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
   simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply CallsAll|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
@@ -89,45 +75,106 @@ Proof.
     intros es z2 Hstep. left. inversion Hstep; subst; [|done].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
   - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
-    + by eapply within_write_group.
-    + intros x2 ms2 c2 _ _. by eapply planned_group_taken.
-Qed.
-
-Lemma admissible_group_collected y ws :
-  admissible_group y ws → admissible_group (collect y) ws ∧ is_Some (plan_group (collect y) ws).
-Proof.
-  intros [Hrange Hroom Hrecord Hnumbers Hlog]. split; [by split|]. by apply places_after_collection.
+    + by eapply group_within.
+    + intros x2 ms2 c2 _ _. by eapply group_performed.
 Qed.
 
 Lemma group_ends_well y f d ms c x h ws :
-  represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws →
-  each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
-    (Idle y ms c, x, h).
+  represents y f d → admissible y ws → each_up ms (reads_as size f) x → members x = ms → proper count ms →
+  ends_well (weather count) (group_turn ws) (group_ok ws) (turns_of (length ms) (ios y ws)) (Idle y ms c,
+    x, h).
 Proof.
-  intros Hy Hsize Hws Hx Hms Hproper. unfold group_turns. destruct (plan_group y ws) as [places|] eqn:Hplan.
+  intros Hy Hws Hx Hms Hproper. unfold turns_of. destruct (planned_group y ws) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_group_ends]. lia. }
+  destruct (group_collected performs y f d ws Hy Hws Hplan) as (y'&Hcollect&Hy'&Hws'&[places Hplaces]&Hios).
   intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply CollectsFirst|]. intros es z Hz. right. inversion Hz; simplify_eq.
-  split; [done|]. intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
+  split; [done|]. rewrite Hcollect. cbn [on_leg].
+  intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
   apply (each_up_fails _ _ _ _ H2) in Hx. destruct H2 as (Hm2&_&_). rewrite Hm1 in Hm2.
   split; [do 2 eexists; apply CollectedFirst|]. intros es z Hz2. right. inversion Hz2; simplify_eq.
-  split; [done|]. destruct (admissible_group_collected y ws Hws) as [Hws' [places Hplaces]].
-  eapply ends_well_more; [|eapply (planned_group_ends (collect y)); try done; by apply represents_collected].
-  simpl. lia.
+  split; [done|]. eapply ends_well_more; [|by eapply (planned_group_ends y')]. rewrite Hios. lia.
 Qed.
 
+(** In every state that is reached. *)
 Theorem groups_are_performed n z tr y ms c x h ws :
-  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
-  device_blocks (shape y) ≤ size → admissible_group y ws →
-  ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
-    (Idle y ms c, x, h).
+  crash_safe_programs D shape represents recoverable →
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) → admissible y ws →
+  ends_well (weather count) (group_turn ws) (group_ok ws) (turns_of (length ms) (ios y ws)) (Idle y ms c,
+    x, h).
 Proof.
-  intros Hz Hlives Hsize Hws.
-  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  intros Hsafe Hz Hlives Hws.
+  destruct (reached_related D size count _ _ _ Hsafe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
   destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply group_ends_well; try done.
   by eapply holds_proper.
 Qed.
-
 End Groups.
+
+(** The record of so many blocks goes into a block, and numbers are below the limit of words. *)
+Record small_group `{!blocks} (g : geometry) (next : nat) (ws : list (nat * list block)) : Prop := {
+  one_record : 2 * length (blocks_of ws) + 6 ≤ words;
+  numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks g < limit ∧
+    data_blocks g < limit ∧ next < limit;
+}.
+
+(** ** The disk with whole maps *)
+
+Section Maps.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Variables (size count : nat).
+Local Notation D := proved_programs.
+Local Notation plan_group := (planned_group places_for).
+Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
+
+(** The stated sizes: all writes are in range, there is a place for each of their blocks, their record goes
+into a block, numbers are below the limit of words, and the log has room or the maps go into a slot. *)
+Record admissible_group y ws : Prop := {
+  all_in_range : in_range (shape y) ws;
+  places_for_all : base.size (used_places (current y) (newest y)) + length (blocks_of ws) ≤
+    data_blocks (shape y);
+  group_small : small_group (shape y) (next_record y) ws;
+  log_of_all : log_can_go_on y;
+}.
+
+Context `{!blocks_laws} {laws : cutting_laws count}.
+
+(** Of places that are free the record goes into a block. *)
+Lemma group_goes_in y ws places fr :
+  in_range (shape y) ws → small_group (shape y) (next_record y) ws → length places = length (blocks_of ws) →
+  take_free places (free y) = Some fr → (∀ p, is_Some (free y !! p) → p < data_blocks (shape y)) →
+  record_fits y (LogGroup (zip (blocks_of ws).*1 places)) (blocks_of ws).*2.
+Proof.
+  intros Hrange [Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext)] Hlen Hfree Hbelow.
+  apply group_record_fits; try done; [apply digest_below|..].
+  - rewrite zip_with_length, fmap_length. lia.
+  - rewrite zip_with_length, fmap_length. lia.
+  - intros [l p] Hb. split; simpl.
+    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
+    + apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
+      pose proof (Hbelow p (proj1 (Hin p Hb))). lia.
+Qed.
+
+Lemma maps_perform : performs_admissible D size places_for Collect represents
+  (λ y ws, device_blocks (shape y) ≤ size ∧ admissible_group y ws) (λ y, group_ios (shape y)).
+Proof.
+  split.
+  - intros y f d ws places Hy [Hsize _] _. by eapply within_write_group.
+  - intros y f d ws places [(m0&rs&_&_&_&[_ Hbelow]&_) _] [_ [Hrange _ Hsmall Hlog]] Hplan.
+    apply places_for_free in Hplan as (Hlen&fr&Hfree).
+    apply (group_refusal_has_reason _ _ _ fr); try done. by eapply group_goes_in.
+  - intros y f d ws Hy [Hsize [Hrange Hroom Hsmall Hlog]] _. exists (collect y).
+    split_and!; [done|by apply represents_collected|done|by split|by apply places_after_collection|done].
+Qed.
+
+Theorem whole_map_groups_are_performed n z tr y ms c x h ws :
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
+  device_blocks (shape y) ≤ size → admissible_group y ws →
+  ends_well (weather count) (group_turn D size places_for Collect ws) (group_ok ws)
+    (turns_of (length ms) (group_ios (shape y) ws)) (Idle y ms c, x, h).
+Proof.
+  intros Hz Hlives Hsize Hws.
+  apply (groups_are_performed D size count places_for Collect shape represents recoverable _
+    (λ y, group_ios (shape y)) maps_perform n z tr); [apply proved_programs_safe|done|done|by split].
+Qed.
+End Maps.

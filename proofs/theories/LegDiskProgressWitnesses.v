@@ -5,7 +5,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks Pr
   ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds ProvedTreeDiskInvariant
   ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode LegProgress LegDiskMachine
   LegDiskExecution LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
-Import DiskMachine(programs, run_request, run_format).
+Import DiskMachine(programs, run_request, run_upkeep, run_format).
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
@@ -125,6 +125,24 @@ Proof.
   destruct (Hall _ _ (Answers D size places_for collecting q ms1 c1 y1 (Refused e) read x' []))
     as [[read' Hr]|[Hr _]]; [|done].
   exfalso. injection Hr as Hr. by destruct q.
+Qed.
+
+(** Writes are never performed where no collection finds places for them. *)
+Lemma collecting_stuck (collected : Y → Y) size ws y ms c x :
+  (∀ y, run_upkeep D y collecting = Done (collected y)) → (∀ y, collected (collected y) = collected y) →
+  planned_group places_for y ws = None → planned_group places_for (collected y) ws = None →
+  somebody_up x = true → ws ≠ [] →
+  ∀ n, ¬ ends_well (weather 2) (group_turn D size places_for collecting ws) (group_ok ws) n
+    (Idle y ms c, x, []).
+Proof.
+  intros Hcollect Hagain Hfirst Hthen Hup Hws n.
+  apply (no_progress_refusing _ _ _ (λ z, ∃ y', planned_group places_for y' ws = None ∧
+    collected y' = collected y ∧ (z = (Idle y' ms c, x, []) ∨ z = (Upkeep (Finish (ms, c, y')), x, [])))).
+  - intros z (y'&Hnone&Hy'&[-> | ->]); (split; [by apply somebody_up_calm|]); intros es z' Hturn;
+      inversion Hturn; subst; try (by simplify_eq); (split; [by destruct ws|]).
+    + exists (collected y'). rewrite Hcollect, Hagain, Hy'. split_and!; [done|done|by right].
+    + exists y'. split_and!; [done|done|by left].
+  - exists y. split_and!; [done|done|by left].
 Qed.
 
 (** A new disk on two devices. *)
@@ -252,6 +270,7 @@ Qed.
 
 Definition two_writes : list (nat * list (@block small)) := [(0, [data 1]); (2, [data 2])].
 
+Local Notation plan_group := (planned_group places_for).
 Definition no_places_for_two : bool :=
   match born_with_maps 20 (Geometry 4 2 2 1 2 2) with
   | Some (y, ms, c, x) => bool_decide (device_blocks (shape y) ≤ 20) && somebody_up x &&
@@ -261,20 +280,39 @@ Definition no_places_for_two : bool :=
 
 Theorem groups_need_places : ∃ y ms c x,
   formatted 20 2 4 (Idle y ms c, x, []) ∧ device_blocks (shape y) ≤ 20 ∧
-  ∀ n, ¬ ends_well (weather 2) (group_turn 20 two_writes) (group_ok two_writes) n (Idle y ms c, x, []).
+  ∀ n, ¬ ends_well (weather 2) (group_turn D 20 places_for Collect two_writes) (group_ok two_writes) n
+    (Idle y ms c, x, []).
 Proof.
   assert (no_places_for_two = true) as Hb by by vm_compute. unfold no_places_for_two in Hb.
   destruct (born_with_maps 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
   apply andb_true_iff in Hb as [[[Hsize Hup]%andb_true_iff Hfirst]%andb_true_iff Hagain].
   apply bool_decide_eq_true in Hsize, Hfirst, Hagain. exists y, ms, c, x.
-  split; [by apply born_formatted in Hborn|]. split; [done|]. intros n.
-  apply (no_progress_refusing _ _ _ (λ z, ∃ y', plan_group y' two_writes = None ∧ collect y' = collect y ∧
-    (z = (Idle y' ms c, x, []) ∨ z = (Upkeep (Finish (ms, c, y')), x, [])))).
-  - intros z (y'&Hnone&Hy'&[-> | ->]); (split; [by apply somebody_up_calm|]); intros es z' Hturn;
-      inversion Hturn; subst; try congruence; try (split; [done|]).
-    + exists (collect y'). split; [congruence|]. split; [done|]. by right.
-    + exists y'. split_and!; [done|done|by left].
-  - exists y. split_and!; [done|done|by left].
+  split; [by apply born_formatted in Hborn|]. split; [done|]. by apply (collecting_stuck D _ _ collect).
+Qed.
+
+(** With trees too. *)
+Local Notation tree_plan_group := (planned_group tree_places_for).
+Definition no_places_on_trees : bool :=
+  match born_with_trees (Geometry 4 2 6 1 2 2) with
+  | Some (y, ms, c, x) => bool_decide (tree_device_blocks (T.shape y) (T.tree_size y) ≤ 40) && somebody_up
+    x &&
+      bool_decide (tree_plan_group y two_writes = None) &&
+      bool_decide (tree_plan_group (T.collect y) two_writes = None)
+  | None => false
+  end.
+
+Theorem tree_groups_need_places : ∃ y ms c x,
+  LegDiskMachine.formatted (cutting0 := mirrored) (torn := untorn) (@tree_programs small 1) 40 2 4
+    (Idle y ms c, x, []) ∧
+  tree_device_blocks (T.shape y) (T.tree_size y) ≤ 40 ∧
+  ∀ n, ¬ ends_well (weather 2) (group_turn (tree_programs 1) 40 tree_places_for (T.Keep Collect) two_writes)
+    (group_ok two_writes) n (Idle y ms c, x, []).
+Proof.
+  assert (no_places_on_trees = true) as Hb by by vm_compute. unfold no_places_on_trees in Hb.
+  destruct (born_with_trees _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  apply andb_true_iff in Hb as [[[Hsize Hup]%andb_true_iff Hfirst]%andb_true_iff Hagain].
+  apply bool_decide_eq_true in Hsize, Hfirst, Hagain. exists y, ms, c, x.
+  split; [by apply born_formatted in Hborn|]. split; [done|]. by apply (collecting_stuck _ _ _ T.collect).
 Qed.
 
 (** ** Recovery waits for a member *)

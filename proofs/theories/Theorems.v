@@ -6,20 +6,16 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskProposals.
-From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDiskQueue
-  OverlappingDiskWitnesses.
+From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDiskQueue.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
-From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
-  Composition CompositionAtWork CompositionWitnesses.
-From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
-From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks TreeBlocksWitnesses.
-From LogDisk Require SharedTreeCursor TreeStoreTheorem TreeStoreCost TreeStoreWitnesses.
-From LogDisk Require ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskExecution.
+From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement Composition
+  CompositionAtWork LogStructuredDiskWitnesses SharedTreeExamples.
+From LogDisk Require TreeDiskTheorem TreeDiskWitnesses TreeDiskBlocks SharedTreeCursor TreeStoreTheorem
+  TreeStoreCost TreeStoreWitnesses ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
-From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
-  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress
-  TreeLegDiskExecution.
+From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
+  LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskExecution.
 
 (** ** The contract *)
 
@@ -634,9 +630,9 @@ Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing} s
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible_group y ws →
-  ends_well (weather count) (group_turn size ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
-    (Idle y ms c, x, h).
-Proof. intros ?? Hz Hlives. by eapply groups_are_performed. Qed.
+  ends_well (weather count) (group_turn proved_programs size places_for Collect ws) (group_ok ws)
+    (turns_of (length ms) (ProvedDiskBounds.group_ios (shape y) ws)) (Idle y ms c, x, h).
+Proof. intros ??. by apply whole_map_groups_are_performed. Qed.
 
 (** 18. Recovery ends, after a power cut and where too few members answered, and the disk is open. *)
 Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr c x h :
@@ -925,7 +921,7 @@ End OnDevice.
 (** ** The disk that runs, with trees as its maps *)
 Module RunningTrees.
 Import Medium Codec ProvedDisk ProvedTreeMaps ProvedTreeDiskTheorem TreeLegDiskTheorem TreeLegDiskProgress.
-Import LegDiskProgress ProvedTreeDisk(upkeep(..)) ProvedTreeDiskBounds(tree_request_ios).
+Import LegDiskProgress LegDiskGroups ProvedTreeDisk(upkeep(..)) ProvedTreeDiskBounds.
 
 (** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
 programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
@@ -1045,16 +1041,20 @@ Theorem tree_leg_disk_walks_end `{blocks} {C} `{cutting block C} {torn : tearing
     base.size (SharedTreeDeletion.work (TreeIndex.trees (views (ProvedTreeDisk.current y)))).
 Proof. apply TreeLegDiskTheorem.tree_leg_disk_walks_end. Qed.
 
-(** 20. Requests within the stated sizes are answered, as in 18: new nodes go into pages and roots into a slot
-([tree_admissible]). A checkpoint takes an I/O for each page, recovery one for each node of each claim, of no
-more claims than a slot has words ([tree_request_ios]). *)
+(** 20. Requests within the stated sizes are answered, and several writes at once performed, as in 18: new
+nodes go into pages and roots into a slot ([tree_admissible]). A checkpoint takes an I/O for each page,
+recovery one for each node of each claim, of no more claims than a slot has words ([tree_request_ios]). *)
 Theorem tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr
-    y ms c x h q :
+    y ms c x h :
   blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
-  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) → tree_admissible bits size y q →
-  Progress.ends_well (weather count) (turn (tree_programs bits) size tree_places_for (Keep Collect) q)
-    (answered_ok q) (turns_of (length ms) (tree_request_ios bits y q)) (Idle y ms c, x, h).
-Proof. intros ??. by apply tree_requests_are_answered. Qed.
+  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) →
+  (∀ q, tree_admissible bits size y q →
+   Progress.ends_well (weather count) (turn (tree_programs bits) size tree_places_for (Keep Collect) q)
+     (answered_ok q) (turns_of (length ms) (tree_request_ios bits y q)) (Idle y ms c, x, h)) ∧
+  ∀ ws, tree_admissible_group bits size y ws →
+   Progress.ends_well (weather count) (group_turn (tree_programs bits) size tree_places_for (Keep Collect) ws)
+     (group_ok ws) (turns_of (length ms) (tree_group_ios y ws)) (Idle y ms c, x, h).
+Proof. by split; intros; [eapply tree_requests_are_answered|eapply tree_groups_are_performed]. Qed.
 
 (** 20. Resync ends, as in 18. *)
 Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x

@@ -9,7 +9,8 @@ From LogDisk Require Import ProvedDisk ProvedDiskInvariant ProvedDiskMaps Proved
   ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests
   ProvedTreeDiskCost ProvedTreeDiskBounds ProvedTreeDiskTheorem.
-From LogDisk Require Import Devices Leg LegCorrect LegProgress LegDiskMachine LegDiskProgress Progress.
+From LogDisk Require Import Devices Leg LegCorrect LegProgress LegDiskMachine LegDiskProgress LegDiskGroups
+  Progress.
 Import ProvedTreeDisk(layout_of, beside, beside_codec).
 Import TreeIndex(trees).
 
@@ -77,6 +78,28 @@ Proof.
       unfold T.outcome in *. by rewrite Hex1. }
   by destruct q; simplify_eq/=.
 Qed.
+
+(** Several writes are performed at once, but for the reasons of [group_refusal_has_reason]. *)
+Theorem tree_group_refusal_has_reason y places ws fr m :
+  let bs := blocks_of ws in
+  in_range (T.shape y) ws → length places = length bs → take_free places (T.free y) = Some fr →
+  record_fits (with_maps y no_maps) (LogGroup (zip bs.*1 places)) bs.*2 → tree_log_can_go_on y →
+  (execute (T.write_group bits y places ws) m).1.2 = true.
+Proof.
+  intros bs Hfit Hlen Hfree Hrecord Hlog. unfold T.write_group.
+  match goal with |- context [T.with_room y ?k] =>
+    destruct (execute_tree_room y k m Hlog) as (y'&m'&->&Hroom&Hshape&Hfree'&Hnext&_) end.
+  unfold group_log. fold bs. cbv zeta. rewrite (take_ge places), Hfree', Hfree, decide_True by (done || lia).
+  assert (forallb (λ w, bool_decide (fits (disk_blocks (T.shape y')) w.1 (length w.2))) ws = true) as ->.
+  { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
+    unfold in_range in Hfit. rewrite Forall_forall in Hfit. rewrite Hshape. by apply Hfit. }
+  match goal with |- context [append_log _ _ _ ?r ?data ?refused ?k] =>
+    destruct (execute_append (with_maps y' no_maps) r data refused k m') as (m1&Hex&_) end;
+    [|done|by apply group_length|].
+  - unfold record_fits in *. simpl in *. by rewrite Hnext.
+  - unfold append in Hex. cbn [with_maps shape next_record] in Hex.
+    change (has_room (with_maps y' no_maps)) with (T.has_room y') in Hex. by rewrite Hex.
+Qed.
 End Taken.
 
 (** ** Requests within the stated sizes *)
@@ -100,6 +123,16 @@ Record tree_admissible y q : Prop := {
   tree_sizes_small : small_sizes (T.shape y) (T.next_record y) q;
   tree_log_goes_on : tree_log_can_go_on bits y;
   tree_devices : tree_device_blocks (T.shape y) (T.tree_size y) ≤ size;
+}.
+
+(** The same of several writes. *)
+Record tree_admissible_group y (ws : list (nat * list block)) : Prop := {
+  tree_all_in_range : in_range (T.shape y) ws;
+  tree_places_for_all :
+    base.size (T.used_places (T.current y) (T.newest y)) + length (blocks_of ws) ≤ data_blocks (T.shape y);
+  tree_group_small : small_group (T.shape y) (T.next_record y) ws;
+  tree_log_of_all : tree_log_can_go_on bits y;
+  tree_devices_of_all : tree_device_blocks (T.shape y) (T.tree_size y) ≤ size;
 }.
 
 Context `{!blocks_laws}.
@@ -131,6 +164,20 @@ Proof.
     unfold T.outcome in *. by rewrite Hbs.
 Qed.
 
+(** Places are found once they are collected. *)
+Lemma tree_places_after_collection y n :
+  base.size (T.used_places (T.current y) (T.newest y)) + n ≤ data_blocks (T.shape y) →
+  is_Some (tree_places_for (T.collect y) n).
+Proof.
+  intros Hroom. unfold tree_places_for, places_for.
+  destruct (first_free_taken (with_maps (T.collect y) no_maps) n) as [-> _]; [|by rewrite decide_True].
+  pose proof (unused_size (T.used_places (T.current y) (T.newest y)) (data_blocks (T.shape y))).
+  simpl. unfold T.collected. lia.
+Qed.
+
+Lemma collected_goes_on y : tree_log_can_go_on bits y → tree_log_can_go_on bits (T.collect y).
+Proof. intros [?|[? []]]; [by left|right]. by split. Qed.
+
 Lemma trees_answer : answers_admissible D size tree_places_for (T.Keep Collect) (tree_represents bits)
   tree_admissible (tree_request_ios bits).
 Proof.
@@ -139,12 +186,24 @@ Proof.
   - intros y f d q places. apply tree_plan_answered.
   - intros y f d q Hy [Hfaults Hone Hroom Hsizes Hlog Hsize] _. exists (T.collect y).
     split; [done|]. split; [by apply tree_represents_collected|].
-    split; [split; try done; by destruct Hlog as [?|[? []]]; [left|right]|].
-    split; [|done]. unfold planned, tree_places_for, places_for.
-    destruct (first_free_taken (with_maps (T.collect y) no_maps) (length (data_of q))) as [-> _];
-      [|by rewrite decide_True].
-    pose proof (unused_size (T.used_places (T.current y) (T.newest y)) (data_blocks (T.shape y))).
-    simpl. unfold T.collected. lia.
+    split; [split; try done; by apply collected_goes_on|].
+    split; [by apply tree_places_after_collection|done].
+Qed.
+
+Lemma trees_perform : performs_admissible D size tree_places_for (T.Keep Collect) (tree_represents bits)
+  tree_admissible_group tree_group_ios.
+Proof.
+  split.
+  - intros y f d ws places Hy Hws _. eapply within_tree_group; [done|]. apply Hws.
+  - intros y f d ws places Hy [Hrange _ Hsmall Hlog _] Hplan.
+    apply places_for_free in Hplan as (Hlen&fr&Hfree).
+    apply (tree_group_refusal_has_reason bits y places ws fr); try done.
+    apply (group_goes_in (with_maps y no_maps) ws places fr); try done.
+    intros p. by eapply tree_free_below.
+  - intros y f d ws Hy [Hrange Hroom Hsmall Hlog Hsize] _. exists (T.collect y).
+    split; [done|]. split; [by apply tree_represents_collected|].
+    split; [split; try done; by apply collected_goes_on|].
+    split; [by apply tree_places_after_collection|done].
 Qed.
 
 Context {laws : cutting_laws count}.
@@ -156,5 +215,14 @@ Theorem tree_requests_are_answered n z tr y ms c x h q :
 Proof.
   intros Hz Hlives Hq. eapply requests_are_answered; [done|exact trees_answer|by apply
     tree_programs_safe|done..].
+Qed.
+
+Theorem tree_groups_are_performed n z tr y ms c x h ws :
+  formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) → tree_admissible_group y ws →
+  ends_well (weather count) (group_turn D size tree_places_for (T.Keep Collect) ws) (group_ok ws)
+    (turns_of (length ms) (tree_group_ios y ws)) (Idle y ms c, x, h).
+Proof.
+  intros Hz Hlives Hws.
+  eapply groups_are_performed; [done|exact trees_perform|by apply tree_programs_safe|done..].
 Qed.
 End Progress.
