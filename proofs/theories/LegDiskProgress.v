@@ -1,14 +1,14 @@
-(** Progress of the disk on a leg: as long as enough members answer, every request within the stated sizes is
+(** Progress of a disk on a leg: as long as enough members answer, every request within the stated sizes is
 answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail between any
 two I/Os. This holds as long as what programs assume of digests is true ([Codec.v]).
 
-The scheduler is named: [plan] proposes the first free places; where there are too few, it collects first. It
-is what [build/proved-disk] falls back on where its own proposal is refused. *)
+The scheduler is named: it proposes places, or asks for an upkeep that finds some first ([planned]). For the
+disk with whole maps these are the first free places, and a collection; [TreeLegDiskProgress.v] has the disk
+with trees. It is what [build/proved-disk] falls back on where its own proposal is refused. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskMaps
-  ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
-  LegCorrect LegRefine LegProgress.
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds
+  Devices Leg LegCorrect LegRefine LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress.
 Import DiskMachine(programs, crash_safe_programs, run_request, run_upkeep).
 

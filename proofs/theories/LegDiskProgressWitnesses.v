@@ -146,10 +146,10 @@ Proof.
 Qed.
 
 (** A new disk on two devices. *)
-Definition born (trees : nat * nat) (size : nat) (g : geometry) : option (Y * list nat * bool * array
-    block) :=
-  match complete (on_leg size (seq 0 2) false (run_format D trees g)) (@whole _ _ mirrored 2 (λ _,
-    zero_block)) with
+Definition born (trees : nat * nat) (size : nat) (g : geometry) :
+    option (Y * list nat * bool * array block) :=
+  match complete (on_leg size (seq 0 2) false (run_format D trees g))
+    (@whole _ _ mirrored 2 (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) => Some (y, ms, c, x)
   | _ => None
   end.
@@ -204,8 +204,7 @@ Theorem small_devices_block : ∃ y ms c x, formatted 8 2 4 (Idle y ms c, x, [])
 Proof.
   assert (blocked_on_small_devices = true) as Hb by by vm_compute. unfold blocked_on_small_devices in Hb.
   destruct (born_with_maps 8 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
-  apply andb_true_iff in Hb as
-    [Hadm Hb].
+  apply andb_true_iff in Hb as [Hadm Hb].
   exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split; [by apply admissible_here_exact|].
   destruct (comes_to_with_maps _ _ _ _ _ _) as [[[] x']|] eqn:Hcomes; try done. by eapply past_end_stuck.
 Qed.

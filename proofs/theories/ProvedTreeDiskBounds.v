@@ -109,8 +109,7 @@ Fixpoint tree_reads (fan levels : nat) : nat :=
 Lemma tree_reads_more fan n m : n ≤ m → tree_reads fan n ≤ tree_reads fan m.
 Proof.
   revert m. induction n as [|n IH]; intros [|m] Hn; simpl; [lia..|].
-  assert (tree_reads fan n ≤ tree_reads fan m)
-    by (apply IH; lia). nia.
+  assert (tree_reads fan n ≤ tree_reads fan m) by (apply IH; lia). nia.
 Qed.
 
 Section Reading.

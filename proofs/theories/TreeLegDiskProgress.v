@@ -30,8 +30,8 @@ Lemma execute_store_checkpoint {A B} (c : codec A) l (z : TreeStore.memory A) pl
     execute (k (execute (TreeStore.checkpoint c l z places Done) m).1) m'.
 Proof.
   unfold TreeStore.checkpoint. repeat case_match; try (by exists m).
-  match goal with |- context [execute (write_all ?ws (FlushBlocks (WriteBlock ?a ?b (FlushBlocks (k
-    ?z'))))) m] =>
+  match goal with
+  | |- context [execute (write_all ?ws (FlushBlocks (WriteBlock ?a ?b (FlushBlocks (k ?z'))))) m] =>
     destruct (execute_write_all ws (FlushBlocks (WriteBlock a b (FlushBlocks (k z')))) m) as (m1&->&_);
     destruct (execute_write_all ws (FlushBlocks (WriteBlock a b (FlushBlocks (Done z')))) m) as (m2&->&_)
   end.
