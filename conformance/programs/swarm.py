@@ -150,15 +150,18 @@ def _branch(choose: Source) -> list[str]:
             "snapshot",
         )
     ]
-    pruned = [
-        kind
-        for _ in range(1 + choose.randrange(4))
-        for kind in (
-            "delete",
-            *BETWEEN[choose.randrange(len(BETWEEN))],
-            *("write", "write", "unmap", "write", "write")[: choose.randrange(6)],
-        )
-    ]
+    if rarely(choose, 3):
+        pruned = ["delete"] * (2 + choose.randrange(5))
+    else:
+        pruned = [
+            kind
+            for _ in range(1 + choose.randrange(4))
+            for kind in (
+                "delete",
+                *BETWEEN[choose.randrange(len(BETWEEN))],
+                *("write", "write", "unmap", "write", "write")[: choose.randrange(6)],
+            )
+        ]
     written = ["write"] * choose.randrange(4)
     return [*grown, *("revert",) * choose.randrange(2), *written, *pruned]
 
@@ -175,10 +178,10 @@ def _outage(choose: Source) -> list[str]:
 
 def _walk(choose: Source) -> list[str]:
     """Return a scene: a tree of views grows and loses views in turns, with few writes between."""
-    walk = ["write", "snapshot"]
+    walk, most = ["write", "snapshot"], 1 + choose.randrange(3)
     for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])
-        walk += ["write"] * choose.randrange(3)
+        walk += ["write"] * choose.randrange(most)
         if rarely(choose, 4):
             walk += BETWEEN[choose.randrange(len(BETWEEN))]
     return walk

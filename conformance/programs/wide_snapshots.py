@@ -65,7 +65,10 @@ class SnapshotsWriter(FullWriter):
                 self._request_of_name("snapshot", name)
             self._branch_off()
             self._change()
-            if self._upto(1):  # else the oldest first
+            order = self._upto(3)  # 0: the oldest first
+            if order == 1:
+                names.reverse()
+            elif order > 1:
                 names.sort(key=lambda name: self._upto(1000))
             for name in names[: 1 + self._upto(len(names) - 1)]:
                 self._request_of_name("delete", name)

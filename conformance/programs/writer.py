@@ -19,6 +19,7 @@ FREE = 8  # one operation in so many is drawn freely
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes before anything else
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
+BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -119,6 +120,8 @@ class Writer(RequestWriter):
         self._make_whole()
         if (wrong := self._array.go_wrong(self._now)) is not None:
             self._requests.append({"op": "fail", **wrong})
+            if self._array.tolerates > 1 and rarely(self._choose, BESIDE_ONE_IN):
+                self._add("fail")
             changes = [kind for kind in swarm.CHANGES if NEEDS[kind] in {None, *self._capabilities}]
             for _ in range(2 + self._upto(10)):
                 self._add(self._one_of(changes))

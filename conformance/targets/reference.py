@@ -29,7 +29,7 @@ REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
     "block_bytes": [512, 512, 1024, 4096],
-    "layers": [3, 4, 5, 16, None],
+    "layers": [3, 4, 8, 16, None, None],
     "table_cache": [0, 1, 2, 16, 16],
 }
 IN_PLACE: Knobs = {
@@ -48,7 +48,7 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
         "batch": [False, True],
         **REPAIR,
         "block_bytes": [*[512] * 10, 1024, 2048],  # a power cut may tear the last two
-        "segment_blocks": [1, 2, 2, 4, 8],
+        "segment_blocks": [1, 2, 2, 4, 8, 16],
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 100, 130, 200, 400, None],
         "log_bytes": [None, None, 8192, 12288, 1 << 14, 1 << 16],

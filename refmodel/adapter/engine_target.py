@@ -16,6 +16,7 @@ from refmodel.adapter.requested_faults import ON_REQUEST, RequestedFaults, toler
 from refmodel.adapter.shape import created, holding, plan_disk, repairing
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
+from refmodel.cache.read_cache import ReadCache
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.shape import Shape
@@ -188,7 +189,7 @@ class Adapter:
             case "clean" | "checkpoint":
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
-                    disk.cache.migrate(contents=op == "clean")
+                    _move_on(disk.cache, contents=op == "clean")
             case "scrub":
                 return {"ok": True, "problems": self.scrub()}
             case _:
@@ -350,3 +351,15 @@ def in_pieces(lba: int, count: int) -> list[tuple[int, int]]:
         pieces.append((at, min(PIECES[(at + len(pieces)) % len(PIECES)], lba + count - at)))
         at += pieces[-1][1]
     return pieces
+
+
+def _move_on(cache: ReadCache, *, contents: bool) -> None:
+    """Begin to move the virtual machine, with the contents of its cache or without, or end a move:
+    the requests in between come while it moves.
+    """
+    if cache.moving:
+        cache.arrive()
+        return
+    cache.move()
+    if contents:
+        cache.copy_slots()

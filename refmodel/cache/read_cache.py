@@ -130,6 +130,13 @@ class ReadCache:
         if slot in self.flash.used:
             self.flash.copy_slot(slot, copy)
 
+    def copy_slots(self) -> int:
+        """Copy all slots to the other host. Returns how many. Raises as `copy_slot`."""
+        slots = sorted(self.flash.used)
+        for slot in slots:
+            self.copy_slot(slot)
+        return len(slots)
+
     def arrive(self) -> None:
         """End the move: the other host runs the virtual machine, with the slots that were copied.
 
@@ -145,11 +152,14 @@ class ReadCache:
         Returns how many slots were copied. Raises BadRequest if the machine moves already.
         """
         self.move()
-        slots = sorted(self.flash.used) if contents else []
-        for slot in slots:
-            self.copy_slot(slot)
+        copied = self.copy_slots() if contents else 0
         self.arrive()
-        return len(slots)
+        return copied
+
+    @property
+    def moving(self) -> bool:
+        """Whether the virtual machine moves to another host."""
+        return self._copy is not None
 
     @property
     def slots(self) -> int:

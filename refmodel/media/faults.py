@@ -106,7 +106,8 @@ class VanishingDevice(FaultyDevice):
 
     def __init__(self, below: Device, choose: random.Random, state: dict[str, int]) -> None:
         super().__init__(below, choose, state)
-        state.setdefault("left", choose.randrange(1, MOST_IOS))
+        most = max(2, MOST_IOS >> choose.randrange(MOST_IOS.bit_length()))  # often in a few
+        state.setdefault("left", choose.randrange(1, most))
 
     def read(self, offset: int, length: int) -> bytes:
         """Return `length` bytes from a byte offset on. Raises OSError once it has vanished."""
