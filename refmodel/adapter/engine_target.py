@@ -30,6 +30,7 @@ from refmodel.registry import DEFAULT, Disk, create, open_disk
 
 MOST_BATCHED = 300  # blocks
 PIECES = (1, 1, 2, 1, 3)  # blocks of the writes or reads of a batch, in turn
+MOST_TOLD = 256  # blocks of a disk that reports inner events: an event looks at all pages in use
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
@@ -92,6 +93,7 @@ class Adapter:
         shape = self._plan(16)
         # The specs know no data reduction, so a disk with it reports no inner events.
         self._reports_events = not getattr(shape, "reduces", False)
+        self._tells = False  # whether the disk of now does
         self.hello: Message = {
             "ok": True,
             "name": self._name(plant),
@@ -256,6 +258,7 @@ class Adapter:
 
     def _create(self, blocks: int) -> Message:
         shape = self._plan(blocks)
+        self._tells = self._reports_events and blocks <= MOST_TOLD
         self._abandon()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
@@ -324,7 +327,7 @@ class Adapter:
 
     def _prepare(self, disk: Disk) -> None:
         """Let the disk report events, and plant a bug, before it recovers."""
-        disk.events = [] if self._reports_events else None
+        disk.events = [] if self._tells else None
         if self._disk is not None:
             self._work.update(work(self._disk))
             disk.events = self._disk.events
