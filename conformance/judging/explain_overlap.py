@@ -6,6 +6,7 @@ from conformance.contract.trace import Event, Trace, line
 from conformance.judging.explain import CLAUSES, PASS, Verdict
 from conformance.judging.oracles import Opinion
 from conformance.judging.orders.smallest_core import core
+from conformance.judging.orders.steps import placed
 from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the longest bar
@@ -42,6 +43,8 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
+    if not trace.overlapping:  # a step of it may come apart from its request
+        trace = replace(trace, events=placed(trace.events))
     needed, smallest, about = core(trace, verdict.at)
     actual = f"none exists for {len(needed)} requests"
     actual += f" that concern {about}" if about else ""

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from conformance.contract.model import answer_of
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import Verdict
+from conformance.judging.verdict import NO_ORDER
 from conformance.targets import Factory
 
 SEEDS = 8  # which device it is, and which of its writes
@@ -112,7 +113,11 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
         return False
     if _is_lost(trace.events[verdict.at]) or verdict.kind == "false-no-space":
         return True
-    if verdict.kind not in GONE or not any(FAULTS[_bare(name)].forgets for name in names):
+    if not any(FAULTS[_bare(name)].forgets for name in names):
+        return False
+    if verdict.kind not in GONE and not (
+        verdict.kind == NO_ORDER and _was_there(trace.events, verdict.at)
+    ):
         return False
     known = _last_change(trace, verdict.at, verdict.lba)
     return any(event["op"] in RECOVERIES for event in trace.events[known : verdict.at + 1])
@@ -145,6 +150,23 @@ def _says(event: Event, asked: Event) -> bool:
     count = len(event["tags"]) if event["op"] == "write" else event["count"]
     before, behind = asked["lba"] - event["lba"], event["lba"] - asked["lba"]
     return bool(before < count and behind < asked["count"])
+
+
+def _was_there(events: list[Event], at: int) -> bool:
+    """Return whether what the request returned, if it is a read, was in its place before."""
+    asked = events[at]
+    if asked["op"] != "read" or answer_of(asked) != "ok":
+        return True
+    return all(
+        tag == 0
+        or any(
+            event["op"] == "write"
+            and 0 <= lba - event["lba"] < len(event["tags"])
+            and event["tags"][lba - event["lba"]] == tag
+            for event in events[:at]
+        )
+        for lba, tag in enumerate(asked["result"]["tags"], asked["lba"])
+    )
 
 
 def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:

@@ -14,6 +14,8 @@ from conformance.cli import main
 from conformance.contract.trace import Event, Trace
 from conformance.judging import fault_excuses
 from conformance.judging.explain import Verdict
+from conformance.judging.explain_overlap import drawn
+from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.targets import resolve
 from refmodel.log_structured.maps import node, page_store
@@ -120,6 +122,23 @@ def test_what_was_acknowledged_since_the_last_recovery_is_not_excused() -> None:
         assert not excused(fault, create, crash, write, read)
         assert excused(fault, create, write, restart, read), "a restart is a time without power"
     assert not excused("vanishing-device@all", create, write, crash, read)
+
+
+def test_an_order_that_is_missing_is_excused_as_other_losses_are() -> None:
+    """A request of unknown outcome may take effect later, so the trace needs an order."""
+    hello = {"protocol": 2, "tolerates": 1, "crash_profile": "ack", "block_size": 512}
+    written, unknown = (
+        {"op": "write", "lba": 0, "tags": [tag], "result": result}
+        for tag, result in ((1, {"ok": True}), (2, {"ok": False, "error": "unknown-outcome"}))
+    )
+    for tag, excused in ((0, True), (9, False)):
+        read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [tag]}}
+        created = {"op": "create", "blocks": 4, "result": {"ok": True}}
+        crash = {"op": "crash", "result": {"ok": True}}
+        trace = Trace(hello, [created, written, unknown, crash, read])
+        (verdict,) = judge([trace], MODEL)
+        assert verdict.kind == "no-order" and "none exists for" in drawn(trace, verdict).actual
+        assert fault_excuses.excuses(("lying-flush@all",), trace, verdict) == excused
 
 
 def call(*words: object) -> Result:
