@@ -27,12 +27,13 @@ def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     status, said = call(
         HONEST,
         "overwrite-drops-shared",
+        "unwritten-node-forgotten",
         "--traces",
         40,
         "--json",
         tmp_path / "found.json",
     )
-    assert status == 0 and "1 of 1 planted bugs found" in said and "not run: crashes" in said, said
+    assert status == 0 and "2 of 2 planted bugs found" in said and "not run: crashes" in said, said
     honest, *planted = json.loads((tmp_path / "found.json").read_text())
     assert honest["class"] is None and honest["good"] and honest["checks"]["scrub"] == "no"
     assert all(bug["shrunk"] <= 10 and set(bug["checks"]) == set(CHECKS) for bug in planted)
