@@ -140,7 +140,8 @@ def steps(choose: Source, scene: str) -> list[str]:
 
 def _branch(choose: Source) -> list[str]:
     """Return a scene: a tree of views grows, and loses some of them, while the live disk is
-    written. Writes come before, during and after the reclaim of what a deleted view held."""
+    written. Writes come before, during and after the reclaim of what a deleted view held, or the
+    deletions follow each other at once."""
     grown = [
         kind
         for _ in range(2 + choose.randrange(4))
@@ -178,10 +179,10 @@ def _outage(choose: Source) -> list[str]:
 
 def _walk(choose: Source) -> list[str]:
     """Return a scene: a tree of views grows and loses views in turns, with few writes between."""
-    walk, most = ["write", "snapshot"], 1 + choose.randrange(3)
+    walk, pace = ["write", "snapshot"], 1 + choose.randrange(3)
     for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])
-        walk += ["write"] * choose.randrange(most)
+        walk += ["write"] * choose.randrange(pace)
         if rarely(choose, 4):
             walk += BETWEEN[choose.randrange(len(BETWEEN))]
     return walk

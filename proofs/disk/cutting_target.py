@@ -44,6 +44,9 @@ def open_trees(options: dict[str, Any]) -> CuttingTarget:
 open_trees.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
 
 
+LEGS: dict[str, list[Any]] = {"records": [4, 1, 16], "trees": [False, True]}  # knobs of all legs
+
+
 def on_legs(layout: str, options: dict[str, Any]) -> CuttingTarget:
     """Start it on several devices, which fail too; `trees` says whether its maps are trees."""
     trees = " --trees" if options.get("trees") else ""
@@ -56,11 +59,7 @@ def open_mirrors(options: dict[str, Any]) -> CuttingTarget:
     return on_legs(f"--mirrors {options.get('mirrors', 2)}", options)
 
 
-open_mirrors.knobs = {  # type: ignore[attr-defined]
-    "mirrors": [2, 3, 1],
-    "records": [4, 1, 16],
-    "trees": [False, True],
-}
+open_mirrors.knobs = {"mirrors": [2, 3, 1], **LEGS}  # type: ignore[attr-defined]
 
 
 def open_raid5(options: dict[str, Any]) -> CuttingTarget:
@@ -68,11 +67,7 @@ def open_raid5(options: dict[str, Any]) -> CuttingTarget:
     return on_legs(f"--raid5 {options.get('devices', 3)}", options)
 
 
-open_raid5.knobs = {  # type: ignore[attr-defined]
-    "devices": [3, 4, 6],
-    "records": [4, 1, 16],
-    "trees": [False, True],
-}
+open_raid5.knobs = {"devices": [3, 4, 6], **LEGS}  # type: ignore[attr-defined]
 
 
 def open_raid6(options: dict[str, Any]) -> CuttingTarget:
@@ -80,8 +75,4 @@ def open_raid6(options: dict[str, Any]) -> CuttingTarget:
     return on_legs(f"--raid6 {options.get('devices', 4)}", options)
 
 
-open_raid6.knobs = {  # type: ignore[attr-defined]
-    "devices": [4, 5, 6],
-    "records": [4, 1, 16],
-    "trees": [False, True],
-}
+open_raid6.knobs = {"devices": [4, 5, 6], **LEGS}  # type: ignore[attr-defined]

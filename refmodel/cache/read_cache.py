@@ -103,7 +103,7 @@ class ReadCache:
         impossible size, or while the virtual machine moves; HostRefused and OSError, if nothing
         changed because the host has no file for it.
         """
-        if self._copy is not None:
+        if self.moving:
             raise BadRequest("the cache cannot be resized while the virtual machine moves")
         settings = CacheSettings.of(self._geometry, bytes, block_bytes or self.settings.block_bytes)
         cold = self._cold(settings)
@@ -120,13 +120,13 @@ class ReadCache:
 
         Raises BadRequest if it moves already, HostRefused if it cannot have a file.
         """
-        if self._copy is not None:
+        if self.moving:
             raise BadRequest("the virtual machine moves already")
         self._copy = self._cold(self.settings)
 
     def copy_slot(self, slot: int) -> None:
         """Copy a slot to the other host. Raises BadRequest if the virtual machine does not move."""
-        copy = self._moving()
+        copy = self._destination()
         if slot in self.flash.used:
             self.flash.copy_slot(slot, copy)
 
@@ -142,7 +142,7 @@ class ReadCache:
 
         Raises BadRequest if it does not move.
         """
-        copy = self._moving()
+        copy = self._destination()
         self._leave(self.flash)
         self.flash, self._copy = copy, None
 
@@ -158,7 +158,7 @@ class ReadCache:
 
     @property
     def moving(self) -> bool:
-        """Whether the virtual machine moves to another host."""
+        """True while the virtual machine moves to another host."""
         return self._copy is not None
 
     @property
@@ -187,7 +187,7 @@ class ReadCache:
     def _caches(self) -> list[Flash]:
         return [self.flash] if self._copy is None else [self.flash, self._copy]
 
-    def _moving(self) -> Flash:
+    def _destination(self) -> Flash:
         """Return the cache of the other host.
 
         Raises BadRequest if the virtual machine does not move.
