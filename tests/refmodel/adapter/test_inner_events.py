@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from refmodel.adapter.dialogue import Message
 from refmodel.adapter.engine_target import MOST_TOLD, Adapter
 
 
@@ -11,7 +12,10 @@ from refmodel.adapter.engine_target import MOST_TOLD, Adapter
 def test_a_large_disk_reports_no_inner_events(tmp_path: Path, blocks: int, told: bool) -> None:
     adapter = Adapter(folder=tmp_path)
     try:
-        requests = [{"op": "create", "blocks": blocks}, {"op": "snapshot", "name": "a"}]
+        requests: list[Message] = [
+            {"op": "create", "blocks": blocks},
+            {"op": "snapshot", "name": "a"},
+        ]
         requests += [{"op": "restart"}, {"op": "snapshot", "name": "b"}]
         answers = [adapter.request(request) for request in requests]
     finally:
