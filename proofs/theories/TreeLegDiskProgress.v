@@ -1,6 +1,7 @@
 (** Progress of the disk with trees on a leg: as long as enough members answer, every request within the
-stated sizes is answered [Ok] after a bounded number of turns, while other devices fail between any two I/Os.
-The scheduler is that of [LegDiskProgress.v]: the first free places, collected first where they are too few. *)
+stated sizes is answered [Ok] after a bounded number of turns, while other devices fail between any two
+I/Os. The scheduler is that of [LegDiskProgress.v]: the first free places, collected first where they are
+too few. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require TreeStore TreeStoreCost TreeIndexBounds.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedTreeMaps.
