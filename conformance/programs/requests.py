@@ -57,7 +57,7 @@ class RequestWriter:
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
             for mostly in (None, ANYWHERE)
         ]
-        self._tags = Tags(choose)
+        self._tags = Tags(choose, options)
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         if begun:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))

@@ -11,18 +11,23 @@ from conformance.contract.tagged_block import ALIKE
 REPEATED = 32  # one tag in so many was written before
 POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike
 ALIKE_ONE_IN = 3  # programs
+SHARING = ("deduplication", "compression")  # options: if one is true, most programs are such ones
 ZEROES_ONE_IN = 6  # programs
 ZERO_ONE_IN = 8  # blocks of such a program, and its writes
 FILLS_ONE_IN = 4  # writes of a program whose blocks are alike: all its blocks are the same
 
 
 class Tags:
-    """Draws tags. A multiple of ALIKE stands for data that is the same at every LBA."""
+    """Draws tags for a target that was opened with `options`. A multiple of ALIKE stands for data
+    that is the same at every LBA.
+    """
 
-    def __init__(self, choose: Source) -> None:
+    def __init__(self, choose: Source, options: Mapping[str, object]) -> None:
         self._choose = choose
         self._last = 0
         alike = rarely(choose, ALIKE_ONE_IN)
+        if any(options.get(name) for name in SHARING):
+            alike = not alike
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
         self._zeroes = rarely(choose, ZEROES_ONE_IN)
 
