@@ -100,11 +100,15 @@ def picture(trace: Trace, verdict: Verdict) -> Picture:
                 drawn.cells.append(
                     _cell(x, places[view][lba], view, lba, tags, changed and index < last)
                 )
-        drawn.rings += _rings(event, x, places, histories, index)
+        known = histories if index == last or not trace.overlapping else {}
+        drawn.rings += _rings(event, x, places, known, index)
     _arrow(drawn, trace, verdict, first, last)
     hidden = trace.events[0]["blocks"] - len(rows)
     left_out = [f"{hidden} block{'s' * (hidden != 1)}"] if hidden > 0 else []
     left_out += [f"the first {first} operations"] if first else []
+    unknown = next((at for at, blocks in enumerate(histories[LIVE]) if not blocks), None)
+    if unknown is not None:
+        left_out.append(f"what blocks may hold from operation {unknown} on, as requests overlap")
     drawn.left_out = " and ".join(left_out)
     return drawn
 
@@ -128,12 +132,16 @@ def _range(event: Event) -> range:
 
 
 def _histories(trace: Trace, last: int, rows: list[int]) -> dict[str, list[dict[int, list[int]]]]:
-    """View -> what each block may hold after each operation; empty while there is no view."""
+    """View -> what each block may hold after each operation; empty while there is no view, and from
+    where requests that overlap did not take effect in the order of their calls.
+    """
     histories: dict[str, list[dict[int, list[int]]]] = {LIVE: []}
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events[: last + 1]):
         if index < last:
             states = model.step(states, event)
+        if not states:
+            break
         names = {name for state in states for name in state.snaps}
         for view in [LIVE, *sorted(names)]:
             history = histories.setdefault(view, [])
@@ -185,7 +193,9 @@ def _cell(x: int, y: int, view: str, lba: int, tags: list[int], changed: bool) -
 def _rings(
     event: Event, x: int, places: dict[str, dict[int, int]], histories: dict[str, Any], index: int
 ) -> list[Ring]:
-    """Return rings for what a read returned, or for the data of a write that was cut short."""
+    """Return rings for what a read returned, or for the data of a write that was cut short.
+
+    Without `histories` it is not known whether a read is wrong."""
     result, rings = event.get("result"), []
     if event["op"] == "write" and result is None:
         for lba, tag in zip(_range(event), event["tags"], strict=True):
@@ -206,7 +216,8 @@ def _rings(
     found = {one["lba"]: f"{one['kind']}: {one['detail']}" for one in result.get("found", ())}
     for lba, tag in zip(_range(event), result["tags"], strict=True):
         if lba in places.get(view, ()):
-            kind = "wrong" if tag not in histories[view][index].get(lba, ()) else "read"
+            wrong = histories and tag not in histories[view][index].get(lba, ())
+            kind = "wrong" if wrong else "read"
             detail = found.get(lba, f"tag {tag}")
             held = re.search(r"tag (\d+)", detail)
             shown = (held[1] if tag != -1 else f"{held[1]}?") if held else "?"

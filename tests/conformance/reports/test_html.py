@@ -36,6 +36,25 @@ def failed(events: list[Event]) -> tuple[Trace, Verdict]:
     return trace, judge([trace], MODEL)[0]
 
 
+# The revert took effect before the write that was sent before it, as the read tells.
+OVERLAPPED: list[Event] = [
+    {"op": "create", "blocks": 1, "result": OK, "called": 0, "answered": 1},
+    {"op": "snapshot", "name": "s", "result": OK, "called": 2, "answered": 3},
+    {"op": "write", "lba": 0, "tags": [1], "result": OK, "called": 4, "answered": 7},
+    {"op": "revert", "name": "s", "result": OK, "called": 5, "answered": 6},
+    {"op": "read", "lba": 0, "count": 1, "result": {**OK, "tags": [1]}, "called": 8, "answered": 9},
+    {
+        "op": "write",
+        "lba": 0,
+        "tags": [2],
+        "failure": {"kind": "protocol", "message": "invalid answer"},
+        "result": None,
+        "called": 10,
+        "answered": None,
+    },
+]
+
+
 def test_the_picture_shows_what_was_allowed_and_what_came() -> None:
     trace, verdict = failed(BLEED)
     drawn = picture.picture(trace, verdict)
@@ -56,6 +75,15 @@ def test_the_picture_shows_what_was_allowed_and_what_came() -> None:
         and drawn.arrow[0] < drawn.arrow[2]
         and drawn.left_out == "38 blocks"
     )
+
+
+def test_the_picture_of_requests_that_took_effect_in_another_order_ends_there() -> None:
+    trace = Trace({**HELLO, "protocol": 2, "in_flight": 2}, OVERLAPPED)
+    verdict = Verdict("fail", 5, "protocol", CLAUSES["dialogue"], "an answer", "invalid answer")
+    drawn = picture.picture(trace, verdict)
+    assert {cell.x // picture.WIDTH for cell in drawn.cells} == {0, 1, 2, 3}
+    assert [(ring.kind, ring.label) for ring in drawn.rings] == [("read", "1"), ("flight", "2")]
+    assert drawn.left_out == "what blocks may hold from operation 4 on, as requests overlap"
 
 
 def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(
