@@ -11,11 +11,13 @@ import pytest
 
 from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
+from conformance.contract.tagged_block import ALIKE
 from conformance.judging.oracles.model import judge_one
 from conformance.programs import array, full, generate, names, overlap, power_cuts, swarm, writer
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
+from conformance.programs.tags import Tags
 from conformance.programs.writer import Writer
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
@@ -143,6 +145,20 @@ def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
         tags = Counter(tag for request in program for tag in request.get("tags", ()))
         alike += bool(tags) and tags.most_common(1)[0][1] > 8
     assert 30 < alike < 150
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "most"),
+    [({}, 50, 150), ({"deduplication": True}, 150, 250), ({"compression": False}, 50, 150)],
+)
+def test_most_programs_for_targets_that_share_data_have_blocks_that_are_alike(
+    options: dict[str, Any], least: int, most: int
+) -> None:
+    alike = 0
+    for seed in range(300):
+        tags = Tags(random.Random(seed), options)
+        alike += any(tag and tag % ALIKE == 0 for _ in range(20) for tag in tags.next(1))
+    assert least < alike < most
 
 
 def test_some_long_programs_repeat_a_few_operations_more_often_than_a_power_of_two() -> None:
