@@ -51,7 +51,10 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
     wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
-        raise TargetFailure("protocol", f"invalid answer: {wrong}")
+        said = str(response.get("message", ""))[:LONGEST_MESSAGE]
+        raise TargetFailure(
+            "protocol", f"invalid answer: {wrong}" + (said and f"; it says: {said}")
+        )
     if read and len(response["tags"]) != event["count"]:
         raise TargetFailure(
             "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"

@@ -241,12 +241,12 @@ def _write(
 ) -> str:
     """Write the reports. Returns a line if the host refuses, "" if it does not."""
     try:
-        if report_folder is not None:
-            folder.save(result, report_folder)
         if json_file is not None:
             write_whole(json_file, json.dumps(machine.as_json(result), indent=1) + "\n")
         if junit is not None:
             write_whole(junit, machine.as_junit(result))
+        if report_folder is not None:
+            folder.save(result, report_folder)
     except OSError as error:
         return f"the report is not written: {error.filename}: {error.strerror}"
     return ""

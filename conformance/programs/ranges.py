@@ -17,6 +17,8 @@ USUAL = (4, 8, 16, 32, 64, 128, 256)  # blocks in a structure, such as a word of
 BORDERS = 8  # of ranges that are remembered
 ANYWHERE_ONE_IN = 4  # points between which a range lies: no such border
 BESIDE_ONE_IN = 3  # ranges at an edge of a structure: they begin one block before it
+ENDS_ONE_IN = 4  # of these: they end there or beside it, and begin anywhere
+ENDS_BESIDE = (0, 0, 1, -1)  # blocks
 
 
 class Ranges:
@@ -59,7 +61,7 @@ class Ranges:
             return self._past_the_end(count)
         if place == 14:
             return self.between_borders()
-        if self._edges and rarely(choose, 4):
+        if self._edges and rarely(choose, 3):
             return self._at_an_edge(self._edges, count)
         if self._usual and rarely(choose, 8):
             return self._at_an_edge(self._usual, count)
@@ -97,10 +99,15 @@ class Ranges:
         return points[choose.randrange(len(points))]
 
     def _at_an_edge(self, edges: Sequence[int], count: int) -> tuple[int, int]:
-        """Return a range that begins or ends at an edge of a structure, or covers several
-        structures."""
+        """Return a range that begins or ends at an edge of a structure or beside it, or covers
+        several structures."""
         choose, blocks = self._choose, self._blocks
         edge = edges[choose.randrange(len(edges))]
+        if rarely(choose, ENDS_ONE_IN):
+            end = edge * (1 + choose.randrange(max(1, blocks // edge)))
+            end = max(1, min(end + ENDS_BESIDE[choose.randrange(len(ENDS_BESIDE))], blocks))
+            lba = max(0, end - 1 - choose.randrange(2 * edge))
+            return lba, end - lba
         count = (count, edge - 1, edge, edge, edge, edge + 1, 2 * edge, 3 * edge)[
             choose.randrange(8)
         ]

@@ -53,7 +53,8 @@ class SnapshotsWriter(FullWriter):
 
     def _prune(self) -> None:
         """Take snapshots of a full disk that branch from each other, and delete them. The few
-        single writes in between meet a deleted snapshot that is freed in part."""
+        single writes in between meet a deleted snapshot that is freed in part. Every second time
+        the disk is opened again then."""
         if not {"snapshot", "delete"} <= self._capabilities:
             return
         self._write_at(0, self._blocks)
@@ -74,6 +75,10 @@ class SnapshotsWriter(FullWriter):
                 self._request_of_name("delete", name)
                 for _ in range(self._one_of(BEHIND)):
                     self._write_at(self._upto((self._blocks - 1) // self._one_of((1, 4, 16))))
+            if self._upto(1):
+                if "flush" in self._capabilities:
+                    self._add("flush")
+                self._open()
             self._read_back()
 
     def _branch_off(self) -> None:

@@ -150,6 +150,12 @@ def test_targets_in_process_may_do_anything() -> None:
         def request(self, message: Message) -> Any:
             return None if message["op"] == "write" else super().request(message)
 
+    class Explains(ModelTarget):
+        def request(self, message: Message) -> Message:
+            if message["op"] == "write":
+                return {"ok": False, "error": "io-error", "message": "page 7\nis damaged"}
+            return super().request(message)
+
     trace = drive(Raises({}), PROGRAM)
     assert (
         trace.events[-1]["failure"]["kind"] == "exit"
@@ -158,6 +164,10 @@ def test_targets_in_process_may_do_anything() -> None:
     assert judge([trace], MODEL)[0].kind == "exit"
     trace = drive(Lies({}), PROGRAM)
     assert trace.events[-1]["failure"]["kind"] == "protocol"
+    trace = drive(Explains({}), PROGRAM)
+    failure = trace.events[-1]["failure"]
+    assert failure["kind"] == "protocol"
+    assert failure["message"].endswith("is 'io-error'; it says: page 7\\nis damaged")
 
 
 def test_oracles_that_disagree_make_it_inconclusive() -> None:

@@ -246,17 +246,21 @@ def test_long_programs_can_be_drawn() -> None:
 
 
 def test_ranges_begin_and_end_where_structures_do() -> None:
-    """Clusters of 8 blocks: ranges begin with one, or a block before, more often than by chance."""
+    """Clusters of 8 blocks: ranges begin with one, or a block before, more often than by chance.
+    So do ranges of several blocks that end with one, or a block behind, and begin anywhere."""
 
-    def share(options: tuple[int, ...]) -> float:
-        choose, hits = random.Random(1), 0
+    def shares(options: tuple[int, ...]) -> tuple[float, float]:
+        choose, begin, end = random.Random(1), 0, 0
         for _ in range(400):
             ranges = Ranges(choose, 64, options, 512)
-            hits += sum(ranges.next()[0] % 8 in (0, 7) for _ in range(20))
-        return hits / 8000
+            for lba, count in [ranges.next() for _ in range(20)]:
+                begin += lba % 8 in (0, 7)
+                end += count > 1 and lba % 8 not in (0, 7) and (lba + count) % 8 in (0, 1)
+        return begin / 8000, end / 8000
 
     assert edges((4096, "x", True), 512, 64) == [8]
-    assert share((4096,)) > 1.25 * share(())
+    (begin, end), (usual_begin, usual_end) = shares((4096,)), shares(())
+    assert begin > 1.25 * usual_begin and end > 1.15 * usual_end
 
 
 def test_power_cuts_come_right_behind_what_was_made_durable() -> None:
