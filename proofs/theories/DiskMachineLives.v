@@ -85,16 +85,6 @@ End Computing.
 Context {D : programs Y U}.
 Notation disk := (disk_machine D).
 
-Lemma shows_app x tr x' tr' x'' :
-  shows disk x tr x' → shows disk x' tr' x'' → shows disk x (tr ++ tr') x''.
-Proof.
-  intros H1. revert tr' x''. induction H1 as [|x es x' tr x'' Hm _ IH]; intros tr' y Hy; [done|].
-  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
-Qed.
-
-Lemma shows_one (x : inside disk) es x' : move D x es x' → shows disk x es x'.
-Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
-
 Lemma shows_quiet (x x' : inside disk) tr x'' :
   move D x [] x' → shows disk x' tr x'' → shows disk x tr x''.
 Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.

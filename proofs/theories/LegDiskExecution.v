@@ -143,15 +143,6 @@ Fixpoint happens (es : list happening) (c : control) (x : array C) :
 Notation lives := (lives D size count).
 Notation move := (move D size count).
 
-Lemma lives_app z tr z' tr' z'' : lives z tr z' → lives z' tr' z'' → lives z (tr ++ tr') z''.
-Proof.
-  intros H1. revert tr' z''. induction H1 as [|z es z' tr z'' Hm _ IH]; intros tr' y Hy; [done|].
-  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
-Qed.
-
-Lemma lives_one z es z' : move z es z' → lives z es z'.
-Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
-
 Lemma lives_quiet z z' tr z'' : move z [] z' → lives z' tr z'' → lives z tr z''.
 Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
 

@@ -132,5 +132,14 @@ Inductive lives : machine → list (entry block) → machine → Prop :=
   | lives_nil s : lives s [] s
   | lives_step s es s' tr s'' : move s es s' → lives s' tr s'' → lives s (es ++ tr) s''.
 
+Lemma lives_app s tr s' tr' s'' : lives s tr s' → lives s' tr' s'' → lives s (tr ++ tr') s''.
+Proof.
+  intros H1. revert tr' s''. induction H1 as [|s es s' tr s'' Hm _ IH]; intros tr' y Hy; [done|].
+  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
+Qed.
+
+Lemma lives_one s es s' : move s es s' → lives s es s'.
+Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
+
 End LegDisk.
 Global Arguments control {_} _ _. Global Arguments machine {_} _ _.

@@ -223,6 +223,16 @@ Inductive shows {V} (M : implementation V) (c : inside M) : list (event V) → i
   | shows_nil : shows M c [] c
   | shows_step es c' tr c'' : moves M c es c' → shows M c' tr c'' → shows M c (es ++ tr) c''.
 
+Lemma shows_app {V} (M : implementation V) c tr c' tr' c'' :
+  shows M c tr c' → shows M c' tr' c'' → shows M c (tr ++ tr') c''.
+Proof.
+  intros H1. revert tr' c''. induction H1 as [|c es c' tr c'' Hm _ IH]; intros tr' y Hy; [done|].
+  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
+Qed.
+
+Lemma shows_one {V} (M : implementation V) c es c' : moves M c es c' → shows M c es c'.
+Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
+
 Definition implements {V} `{Value V} (M : implementation V) (p : profile) : Prop :=
   ∀ blocks c tr c', fresh M blocks c → shows M c tr c' → admits p (Create blocks :: tr).
 
