@@ -228,6 +228,88 @@ Proof.
 Qed.
 End Requests.
 
+(** ** Recovery, of whichever programs *)
+
+Section Recovery.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Variables (size count : nat).
+Context {laws : cutting_laws count}.
+Local Notation reopen := (reopen D size).
+Implicit Types (x : array C) (h : list nat).
+
+Definition open_again (es : list (entry block)) (z : machine C Y) : Prop :=
+  ∃ y ms c x, z = (Idle y ms c, x, []).
+
+(** What stands on the device is a disk, and recovery takes at most [n] I/Os to find it. *)
+Definition recovers_within (n : nat) (f : contents block) : Prop :=
+  runs_within size n (run_recovery D) (Medium f []) ∧
+  (granted (run_recovery D) (Medium f []) → is_Some (execute (run_recovery D) (Medium f [])).1).
+
+(** Two turns, those of opening the leg, and those of [n] I/Os. *)
+Definition turns_to_recover (w n : nat) : nat := 2 + opening_ios size w + ios_on w n.
+
+Lemma holds_proper T M x : holds size count T M x → proper count (members x).
+Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_bound. Qed.
+
+Lemma reopen_ends n (on : bool) T M x h :
+  holds size count T M x → (∀ f, may_leave M f → recovers_within n f) →
+  ends_well (weather count) (recovery_turn D size) open_again
+    (opening_ios size (length (members x)) + ios_on (length (members x)) n + 1)
+    (Recovery on (reopen x), x, h).
+Proof.
+  intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
+  apply (machine_ends count (recovery_turn D size) open_again (Recovery on) _ _ (λ r _, is_Some r.2));
+    [done| | | |lia|].
+  - intros. by apply Recovers.
+  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
+  - intros [[ms2 c2] r] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
+    destruct (Hr _ H3) as [y Hy]. simpl in Hy. subst r. split; [do 2 eexists; by apply Opens|].
+    intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
+    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
+  - unfold LegDiskMachine.reopen. apply (ends_opened size count _ _ _ M); try done.
+    intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as [Hn Hfound].
+    pose proof (sublist_length _ _ Hs) as Hlen.
+    eapply (ends_on_leg size count _ _ _ _ (Medium f [])); try done.
+    + by eapply sublist_proper.
+    + intros. by apply Hfound.
+Qed.
+
+(** From when the power returns, or a member does. *)
+Lemma recovery_ends n c T M x h :
+  c = Off ∨ c = Lost → holds size count T M x →
+  (0 < length (members x) → ∀ f, may_leave M f → recovers_within n f) →
+  ends_well (weather count) (recovery_turn D size) open_again (turns_to_recover (length (members x)) n)
+    (c, x, h).
+Proof.
+  intros Hc Hx HM [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
+  assert (∀ f, may_leave M f → recovers_within n f) as Hall.
+  { apply HM. pose proof (needed_bounds (count := count) superblock).
+    pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
+    unfold enough, up_members in Hs. destruct H1 as (Hm&_&_). rewrite Hm in *. lia. }
+  pose proof (holds_fails size count _ _ _ _ H1 Hx) as Hx1. destruct H1 as (Hm&_&_). unfold turns_to_recover.
+  destruct Hc as [-> | ->].
+  - split; [do 2 eexists; apply Begins|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
+    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
+  - split; [do 2 eexists; apply Reopens|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
+    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
+Qed.
+
+(** Once it is off, or too few members answer, what may be left is what recovery finds. *)
+Lemma reached_recoverable shape represents recoverable n z tr c x h :
+  crash_safe_programs D shape represents recoverable →
+  formatted D size count n z → lives D size count z tr (c, x, h) → c = Off ∨ c = Lost →
+  ∃ T M g, holds size count T M x ∧ ∀ f, may_leave M f → ∃ d, recoverable g d f.
+Proof.
+  intros Hsafe Hz Hlives Hc.
+  destruct (reached_related D size count _ _ _ Hsafe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  destruct Hc as [-> | ->].
+  - destruct Hserves as (g&M&HM&Hx). exists (failed v ++ h), M, g. split; [done|].
+    intros f (d&_&Hd)%HM. by exists d.
+  - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, g. split; [done|].
+    intros f (d&_&Hd)%HM. by exists d.
+Qed.
+End Recovery.
+
 (** The record of a request goes into a block, and numbers are below the limit of words. *)
 Record small_sizes `{!blocks} (g : geometry) (next : nat) (q : request) : Prop := {
   record_in_block : length (data_of q) + 72 ≤ words;
@@ -391,36 +473,7 @@ Qed.
 
 (** ** Recovery *)
 
-Definition open_again (es : list (entry block)) z : Prop := ∃ y ms c x, z = (Idle y ms c, x, []).
-Definition recovery_turns (w : nat) : nat := 2 + opening_ios size w + ios_on w (size + 3).
-
-Lemma holds_proper T M x : holds size count T M x → proper count (members x).
-Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_bound. Qed.
-
-Lemma reopen_ends (on : bool) T M x h :
-  holds size count T M x → (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) →
-  ends_well (weather count) (recovery_turn D size) open_again
-    (opening_ios size (length (members x)) + ios_on (length (members x)) (size + 3) + 1)
-    (Recovery on (reopen x), x, h).
-Proof.
-  intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
-  apply (machine_ends count (recovery_turn D size) open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y));
-    [done| | | |lia|].
-  - intros. by apply Recovers.
-  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
-  - intros [[ms2 c2] r] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
-    destruct (Hr _ H3) as [y Hy]. simpl in Hy. subst r. split; [do 2 eexists; by apply Opens|].
-    intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
-    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - unfold LegDiskMachine.reopen. apply (ends_opened size count _ _ _ M); try done.
-    intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (g&d&Hg&Hsize).
-    pose proof (sublist_length _ _ Hs) as Hlen.
-    eapply (ends_on_leg size count _ _ _ _ (Medium f [])); try done.
-    + eapply (runs_within_more _ (recovery_ios g + 0)); [|by eapply within_recover].
-      unfold recovery_ios, device_blocks in *. lia.
-    + by eapply sublist_proper.
-    + intros. by eapply recover_finds.
-Qed.
+Definition recovery_turns (w : nat) : nat := turns_to_recover size w (size + 3).
 
 (** ** Every state that is reached *)
 
@@ -440,13 +493,13 @@ Definition devices_suffice x : Prop := ∀ i g, i ∈ members x →
   unpack superblock_codec (joined superblock [(i, read_block (store (device_at x i)) superblock)]) = Some g →
   device_blocks g ≤ size.
 
-Lemma found_sizes T M x (R : contents block → Prop) g :
-  0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) →
+Lemma found_sizes T M x g :
+  0 < size → holds size count T M x → (∀ f, may_leave M f → ∃ d, recoverable g d f) →
   0 < length (members x) →
-  devices_suffice x → ∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size.
+  devices_suffice x → device_blocks g ≤ size.
 Proof.
-  intros Hpos Hholds HM HR Hmembers Hsize f Hf. destruct (HR f (HM f Hf)) as (d&Hy). exists g, d.
-  split; [done|]. destruct (members x) as [|i rest] eqn:Hms; [simpl in Hmembers; lia|].
+  intros Hpos Hholds HR Hmembers Hsize.
+  destruct (members x) as [|i rest] eqn:Hms; [simpl in Hmembers; lia|].
   assert (i ∈ members x) as Hi by (rewrite Hms; by left).
   apply (Hsize i); [done|].
   assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧ ¬ tears superblock) as
@@ -454,7 +507,8 @@ Proof.
   { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]);
       (split; [exact (at_superblock _ _ _ _ _ _ (at_checkpoint _ _ _ _ _ _ _ Hdur))|]);
       apply (log_whole _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
-  destruct (Hsuper f d Hy) as [_ Hwhole].
+  set (f := read_block M). assert (may_leave M f) as Hf by (intros a; left; apply read_may_hold).
+  destruct (HR f Hf) as (d&Hy). destruct (Hsuper f d Hy) as [_ Hwhole].
   destruct (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as [[? _]|(b&Hb&->)];
     [done|].
   assert (joined superblock [(i, piece superblock i b)] = b) as ->.
@@ -464,7 +518,7 @@ Proof.
   set (f' := λ a, if decide (a = superblock) then b else f a).
   assert (may_leave M f') as Hf'.
   { intros a. unfold f'. destruct (decide (a = superblock)) as [->|]; [done|apply Hf]. }
-  destruct (HR f' (HM f' Hf')) as (d'&Hy'). by apply (Hsuper f' d').
+  destruct (HR f' Hf') as (d'&Hy'). by apply (Hsuper f' d').
 Qed.
 
 Theorem recovery_is_finished n z tr c x h :
@@ -473,27 +527,13 @@ Theorem recovery_is_finished n z tr c x h :
   ends_well (weather count) (recovery_turn D size) open_again (recovery_turns (length (members x))) (c, x, h).
 Proof.
   intros Hz Hlives Hc Hpos Hsize.
-  destruct (reached_related D size count _ _ _ proved_programs_safe _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
-  assert (∃ T M R g, holds size count T M x ∧ safe R M ∧ ∀ f, R f → ∃ d, recoverable g d f) as
-    (T&M&R&g&Hx&HM&HR).
-  { destruct Hc as [-> | ->].
-    - destruct Hserves as (g&M&HM&Hx). exists (failed v ++ h), M, (survivor recoverable g S), g.
-      split_and!; [done..|].
-      intros f (d&_&Hd). by exists d.
-    - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, (remains recoverable g S), g.
-      split_and!; [done..|].
-      intros f (d&_&Hd). by exists d. }
-  intros [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
-  assert (∀ f, may_leave M f → ∃ g d, recoverable g d f ∧ device_blocks g ≤ size) as Hall.
-  { apply (found_sizes T M x R g); try done. pose proof (needed_bounds (count := count) superblock).
-    pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
-    unfold enough, up_members in Hs. destruct H1 as (Hm&_&_). rewrite Hm in *. lia. }
-  pose proof (holds_fails size count _ _ _ _ H1 Hx) as Hx1. destruct H1 as (Hm&_&_).
-  destruct Hc as [-> | ->].
-  - split; [do 2 eexists; apply Begins|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
-    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
-  - split; [do 2 eexists; apply Reopens|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
-    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
+  destruct (reached_recoverable D size count _ _ _ _ _ _ _ _ _ proved_programs_safe Hz Hlives Hc)
+    as (T&M&g&Hx&HM).
+  apply (recovery_ends D size count (size + 3) c T M x h Hc Hx). intros Hmembers f Hf.
+  pose proof (found_sizes T M x g Hpos Hx HM Hmembers Hsize) as Hg. destruct (HM f Hf) as (d&Hd). split.
+  - eapply (runs_within_more _ (recovery_ios g + 0)); [|by eapply within_recover].
+    unfold recovery_ios, device_blocks in *. lia.
+  - by eapply recover_finds.
 Qed.
 
 End Progress.

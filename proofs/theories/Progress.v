@@ -40,3 +40,16 @@ Proof.
   by apply (IH z').
 Qed.
 End Progress.
+
+(** What no weather and no turn changes is true in the end too. *)
+Lemma ends_well_keeping {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop)
+    (good better : list E → M → Prop) (kept : M → Prop) n z :
+  (∀ z z1, kept z → weather z z1 → kept z1) → (∀ z es z1, kept z → turn z es z1 → kept z1) →
+  (∀ es z, good es z → kept z → better es z) →
+  kept z → ends_well weather turn good n z → ends_well weather turn better n z.
+Proof.
+  intros Hweather Hturn Hend. revert z. induction n as [|n IH]; intros z Hz Hends; [done|].
+  intros z1 H1. destruct (Hends z1 H1) as [Hsome Hall]. split; [done|]. intros es z2 H2.
+  assert (kept z2) as Hz2 by eauto.
+  destruct (Hall es z2 H2) as [Hg|[-> Hrest]]; [left; by apply Hend|right; split; [done|by apply IH]].
+Qed.

@@ -146,22 +146,25 @@ Definition tree_represents y f d : Prop := ∃ s0 x0 m,
   @represents _ (held_by y s0 x0) torn (with_maps y m) f d ∧
   changed bits s0 (T.current y) ∧ trees_show bits (T.current y) m.
 
-(** What recovery finds is the disk [d]. *)
-Definition tree_recoverable (g : geometry) d f : Prop := ∃ size s0 on x0,
+(** What recovery finds is the disk [d], with trees of this size. *)
+Definition tree_recoverable_of (size : nat * nat) (g : geometry) d f : Prop := ∃ s0 on x0,
   @recoverable _ (trees_format bits size s0 on x0) torn g d f.
+Definition tree_recoverable (g : geometry) d f : Prop := ∃ size, tree_recoverable_of size g d f.
 
-Lemma tree_recoverable_represents y f d : tree_represents y f d → tree_recoverable (T.shape y) d f.
+Lemma tree_recoverable_represents y f d :
+  tree_represents y f d → tree_recoverable_of (T.tree_size y) (T.shape y) d f.
 Proof.
-  intros (s0 & x0 & m & Hy & _). exists (T.tree_size y), s0, (T.pages y), x0.
+  intros (s0 & x0 & m & Hy & _). exists s0, (T.pages y), x0.
   by apply (@recoverable_represents _ (held_by y s0 x0) torn (with_maps y m)).
 Qed.
 
-Lemma tree_safe y f d P : tree_represents y f d → (∀ f, tree_recoverable (T.shape y) d f → P f) →
+Lemma tree_safe y f d P :
+  tree_represents y f d → (∀ f, tree_recoverable_of (T.tree_size y) (T.shape y) d f → P f) →
   safe P (Medium f []).
 Proof.
   intros (s0 & x0 & m & Hy & _) HP.
   apply (@safe_represents _ (held_by y s0 x0) torn P (with_maps y m) f d Hy).
-  intros f' Hf'. apply HP. by exists (T.tree_size y), s0, (T.pages y), x0.
+  intros f' Hf'. apply HP. by exists s0, (T.pages y), x0.
 Qed.
 
 (** The checkpoint that the device holds. *)

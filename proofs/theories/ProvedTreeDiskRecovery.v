@@ -12,7 +12,7 @@ Section Recovery.
 Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
-Notation tree_recoverable := (tree_recoverable bits).
+Notation tree_recoverable_of := (tree_recoverable_of bits).
 Notation format_of size s0 on x0 := (trees_format bits size s0 on x0).
 Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
 
@@ -134,8 +134,9 @@ Proof.
 Qed.
 
 Lemma crash_safe_tree_checkpoint {A} P (Q : A → medium block → Prop) y k f d :
-  tree_represents y f d → (∀ f, tree_recoverable (T.shape y) d f → P f) →
-  (∀ y' f', tree_represents y' f' d → T.shape y' = T.shape y → crash_safe P Q (k y') (Medium f' [])) →
+  tree_represents y f d → (∀ f, tree_recoverable_of (T.tree_size y) (T.shape y) d f → P f) →
+  (∀ y' f', tree_represents y' f' d → T.shape y' = T.shape y → T.tree_size y' = T.tree_size y →
+    crash_safe P Q (k y') (Medium f' [])) →
   crash_safe P Q (T.checkpoint y k) (Medium f []).
 Proof.
   intros (s0 & x0 & m & Hy & Hc & Ht) HP Hk. unfold T.checkpoint.
@@ -149,7 +150,7 @@ Proof.
   apply (TreeStore.checkpoint_safe beside_codec (layout_of (T.shape y)) bits (SharedTree.height s0)
     (layout_apart _) beside_round_trips) with (s0 := s0) (x0 := x0); simpl; try done.
   - intros s. apply (log_whole _ _ _ _ _ _ _ Hdur). simpl. pose proof (header_address_bound s). lia.
-  - intros f' Hs Hspared. apply HP. exists (T.tree_size y), s0, (T.pages y), x0, (with_maps y m).
+  - intros f' Hs Hspared. apply HP. exists s0, (T.pages y), x0, (with_maps y m).
     split; [done|left].
     apply (represents_held (F := held_by y s0 x0)) with f; [| | |exact Hy].
     + intros m2 [? _ ? ? ? ? ?]. split; try done. by erewrite spared_superblock.
@@ -157,14 +158,15 @@ Proof.
     + intros a Ha. destruct (needed_places _ _ _ _ Hy Ha) as (p & Hp & ->). by eapply spared_data.
   - intros f' Hs Hspared. apply HP.
     apply (tree_recoverable_represents bits (T.committed y z)). by eapply committed_represents.
-  - rewrite decide_True by done. apply Hk; [|done]. by exists s0, x0, m.
-  - intros f' Hs _ Hspared. rewrite decide_False by lia. apply (Hk (T.committed y z)); [|done].
+  - rewrite decide_True by done. apply Hk; [|done..]. by exists s0, x0, m.
+  - intros f' Hs _ Hspared. rewrite decide_False by lia. apply (Hk (T.committed y z)); [|done..].
     by eapply committed_represents.
 Qed.
 
 Lemma crash_safe_tree_room {A} P (Q : A → medium block → Prop) y k f d :
-  tree_represents y f d → (∀ f, tree_recoverable (T.shape y) d f → P f) →
-  (∀ y' f', tree_represents y' f' d → T.shape y' = T.shape y → crash_safe P Q (k y') (Medium f' [])) →
+  tree_represents y f d → (∀ f, tree_recoverable_of (T.tree_size y) (T.shape y) d f → P f) →
+  (∀ y' f', tree_represents y' f' d → T.shape y' = T.shape y → T.tree_size y' = T.tree_size y →
+    crash_safe P Q (k y') (Medium f' [])) →
   crash_safe P Q (T.with_room y k) (Medium f []).
 Proof.
   intros Hy HP Hk. unfold T.with_room. destruct (T.has_room y);
@@ -173,15 +175,16 @@ Qed.
 
 (** ** Recovery *)
 
-Lemma crash_safe_tree_recover {A} P (Q : A → medium block → Prop) g f d k :
-  tree_recoverable g d f → (∀ f, tree_recoverable g d f → P f) →
-  (∀ y' f', tree_represents y' f' d → T.shape y' = g → crash_safe P Q (k (Some y')) (Medium f' [])) →
+Lemma crash_safe_tree_recover {A} P (Q : A → medium block → Prop) size g f d k :
+  tree_recoverable_of size g d f → (∀ f, tree_recoverable_of size g d f → P f) →
+  (∀ y' f', tree_represents y' f' d → T.shape y' = g → T.tree_size y' = size →
+    crash_safe P Q (k (Some y')) (Medium f' [])) →
   crash_safe P Q (T.recover bits k) (Medium f []).
 Proof.
-  intros (size & s0 & on & x0 & z & <- & Hz) HP Hk.
+  intros (s0 & on & x0 & z & <- & Hz) HP Hk.
   assert (safe P (Medium f [])) as Hsafe.
   { apply (@safe_recoverable _ (format_of size s0 on x0) torn (shape z) d P f); [by exists z|].
-    intros f' Hf'. apply HP. by exists size, s0, on, x0. }
+    intros f' Hf'. apply HP. by exists s0, on, x0. }
   assert (∃ m0, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0 ∧
     whole_records (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hheight Hpages] & Hwhole).
   { destruct Hz as [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; split; apply Hdur. }
@@ -199,8 +202,8 @@ Proof.
     - by apply (unconfirmed_held (F := format_of size s0 on x0)). }
   clear Hz Hheld Hstored Hstored'. rewrite Hfirst.
   apply (@crash_safe_log _ (format_of size s0 on' x0) torn _ _ P Q _ _ z f d); [done|..].
-  - intros f' Hf'. apply HP. by exists size, s0, on', x0.
-  - intros f' m1 rs Hheld Hy Hin Hcur. simpl. apply Hk; [|done].
+  - intros f' Hf'. apply HP. by exists s0, on', x0.
+  - intros f' m1 rs Hheld Hy Hin Hcur. simpl. apply Hk; [|done..].
     destruct Hheld as [_ Hstored _ Hshown1 _]. destruct Hstored as (_ & _ & _ & Hkept).
     set (t := foldl _ _ rs).
     assert (trees_show bits t (current z)) as Ht.

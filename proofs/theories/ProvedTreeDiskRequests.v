@@ -13,13 +13,7 @@ Section Requests.
 Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (q : request) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
-Notation tree_recoverable := (tree_recoverable bits).
 Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
-Notation outcome_left := (outcome_left tree_recoverable).
-Notation answered_with := (answered_with T.shape tree_represents).
-Notation writes_left := (writes_left tree_recoverable).
-Notation writes_end := (writes_end T.shape tree_represents).
-Notation kept_as := (kept_as T.shape tree_represents).
 
 (** ** What memory makes of a request *)
 
@@ -63,13 +57,26 @@ Proof.
   eapply (apply_record_changed bits (SharedTree.height s0)); [exact Hkeys|apply Hstored|done|done|exact Hr].
 Qed.
 
-(** ** Requests *)
+(** ** Requests. They leave the size of trees as it is. *)
+
+Context (size : nat * nat).
+Definition tree_represents_of y f d : Prop := T.tree_size y = size ∧ tree_represents y f d.
+Notation tree_recoverable := (tree_recoverable_of bits size).
+Notation outcome_left := (outcome_left tree_recoverable).
+Notation answered_with := (answered_with T.shape tree_represents_of).
+Notation writes_left := (writes_left tree_recoverable).
+Notation writes_end := (writes_end T.shape tree_represents_of).
+Notation kept_as := (kept_as T.shape tree_represents_of).
+
+Lemma tree_safe_of y f d (P : contents block → Prop) :
+  tree_represents_of y f d → (∀ f, tree_recoverable (T.shape y) d f → P f) → safe P (Medium f []).
+Proof. intros [<- Hy]. by apply tree_safe. Qed.
 
 Lemma outcomes_now s q : now s ∈ outcomes s q.
 Proof. unfold outcomes. destruct (faults s q); [right|]; left. Qed.
 
 Lemma crash_safe_tree_update y f d places q :
-  tree_represents y f d → let s := settled (disk_blocks (T.shape y)) d in
+  tree_represents_of y f d → let s := settled (disk_blocks (T.shape y)) d in
   faults s q = [] → is_Some (record_of q places) →
   crash_safe (outcome_left (T.shape y) s q) (answered_with (T.shape y) s q) (T.update bits y places q)
     (Medium f []).
@@ -81,34 +88,35 @@ Proof.
     set_solver. }
   assert (crash_safe (outcome_left (T.shape y) s q) (answered_with (T.shape y) s q) (Done (y, no_room q, []))
     (Medium f [])) as Hrefused.
-  { split; [eapply tree_safe; [done|]; eauto|]. exists f, d. split_and!; [done..|]. apply step_answered.
+  { split; [eapply tree_safe_of; [done|]; eauto|]. exists f, d. split_and!; [done..|]. apply step_answered.
     - split; [done|]. destruct q; simpl in *; try done.
       all: try (split; [right; split; [done|by left]|done]). by left.
     - intros from lba count ->. done. }
   unfold T.update. destruct (T.one_too_many y q); [done|].
-  destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
+  destruct Hy as [Hsize (s0 & x0 & m & Hy & Hc & Ht)].
   apply (@crash_safe_update_log _ _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); simpl.
   - done.
   - done.
-  - intros f' Hf'. apply (HP d); [by left|]. by exists (T.tree_size y), s0, (T.pages y), x0.
-  - intros f' Hf'. apply (HP (effect q d)); [by right|]. by exists (T.tree_size y), s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP d); [by left|]. rewrite <-Hsize. by exists s0, (T.pages y), x0.
+  - intros f' Hf'. apply (HP (effect q d)); [by right|]. rewrite <-Hsize. by exists s0, (T.pages y), x0.
   - done.
   - intros r fr f' _ Hr Hy'.
-    assert (tree_represents (T.logged bits y r fr) f' (effect q d)) as Hnew by by eapply tree_logged.
-    split; [eapply tree_safe; [done|]; eauto|]. exists f', (effect q d). split_and!; [done..|].
+    assert (tree_represents_of (T.logged bits y r fr) f' (effect q d)) as Hnew
+      by (split; [done|by eapply tree_logged]).
+    split; [eapply tree_safe_of; [done|]; eauto|]. exists f', (effect q d). split_and!; [done..|].
     apply step_answered; [|by intros ??? ->]. by split.
 Qed.
 
 Lemma crash_safe_tree_perform y f d places q :
-  tree_represents y f d → let s := settled (disk_blocks (T.shape y)) d in
+  tree_represents_of y f d → let s := settled (disk_blocks (T.shape y)) d in
   crash_safe (outcome_left (T.shape y) s q) (answered_with (T.shape y) s q) (T.perform bits y places q)
     (Medium f []).
 Proof.
   intros Hy s.
   assert (∀ f, tree_recoverable (T.shape y) d f → outcome_left (T.shape y) s q f) as Hbefore.
   { intros f' Hf'. exists d. split; [apply (outcomes_now s q)|done]. }
-  pose proof (tree_safe bits y f d _ Hy Hbefore) as Hsafe.
-  pose proof (tree_faults y f d q Hy) as Hfaults. fold s in Hfaults. simpl in Hfaults.
+  pose proof (tree_safe_of y f d _ Hy Hbefore) as Hsafe.
+  pose proof (tree_faults y f d q (proj2 Hy)) as Hfaults. fold s in Hfaults. simpl in Hfaults.
   unfold T.perform. destruct (T.faults_of y q) as [|e es].
   2:{ split; [done|]. exists f, d. split_and!; [done..|]. apply step_answered; [|done].
       split; [done|]. split; [by left|done]. }
@@ -116,70 +124,85 @@ Proof.
   assert (is_Some (record_of q proposed) → crash_safe (outcome_left (T.shape y) s q)
     (answered_with (T.shape y) s q) (T.with_room y (λ y, T.update bits y proposed q)) (Medium f [])) as
       Hupdate.
-  { intros Hr. eapply crash_safe_tree_room; [done..|]. intros y1 f1 Hy1 Hshape.
-    pose proof (crash_safe_tree_update y1 f1 d proposed q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
+  { intros Hr. destruct Hy as [Hsize Hy]. eapply crash_safe_tree_room; [done|by rewrite Hsize|].
+    intros y1 f1 Hy1 Hshape Hsize1. rewrite Hsize in Hsize1.
+    pose proof (crash_safe_tree_update y1 f1 d proposed q (conj Hsize1 Hy1)) as Hu. rewrite Hshape in Hu.
+    by apply Hu. }
   destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (apply Hupdate; by eexists).
   - split; [done|]. exists f, d. split_and!; [done..|]. by apply step_answered.
-  - eapply crash_safe_tree_recover; [by apply tree_recoverable_represents|done|]. intros y' f' Hy' Hshape.
-    split; [eapply tree_safe; [done|]; by rewrite Hshape|]. exists f', d.
+  - destruct Hy as [Hsize Hy].
+    eapply crash_safe_tree_recover; [by apply tree_recoverable_represents|by rewrite Hsize|].
+    intros y' f' Hy' Hshape Hsize'. rewrite Hsize in Hsize'. apply (conj Hsize') in Hy'.
+    split; [by apply (tree_safe_of y' f' d); [|rewrite Hshape]|]. exists f', d.
     split_and!; [done..|]. by apply step_answered.
-  - destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
+  - destruct Hy as [Hsize (s0 & x0 & m & Hy & Hc & Ht)].
     assert (place_at bits (T.current y) from <$> seq lba count =
       place_of m (map_of m from) <$> seq lba count) as ->.
     { apply list_fmap_ext. intros i l _. by apply place_at_shown. }
     apply (@crash_safe_read_view _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); try done.
-    intros v Hv. split; [done|]. exists f, d. split_and!; [done|done|by exists s0, x0, m|].
+    intros v Hv. split; [done|]. exists f, d. split_and!; [done|done|split; [done|by exists s0, x0, m]|].
     apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. by exists v.
 Qed.
 
 (** ** Several writes in one record *)
 
-Lemma crash_safe_tree_group y f d places ws : tree_represents y f d →
+Lemma crash_safe_tree_group y f d places ws : tree_represents_of y f d →
   crash_safe (writes_left (T.shape y) d ws) (writes_end (T.shape y) d ws) (T.write_group bits y places ws)
     (Medium f []).
 Proof.
-  intros Hy. unfold T.write_group. eapply crash_safe_tree_room; [done|by left|].
-  clear f Hy. intros y1 f Hy <-.
+  intros [Hsize Hy]. unfold T.write_group. eapply crash_safe_tree_room; [done|rewrite Hsize; by left|].
+  clear f Hy. intros y1 f Hy <- Hsize1. rewrite Hsize in Hsize1. clear Hsize. apply (conj Hsize1) in Hy.
   assert (crash_safe (writes_left (T.shape y1) d ws) (writes_end (T.shape y1) d ws) (Done (y1, false))
     (Medium f [])) as Hnone.
-  { split; [eapply tree_safe; [done|by left]|]. by exists f. }
-  destruct Hy as (s0 & x0 & m & Hy & Hc & Ht).
+  { split; [eapply tree_safe_of; [done|by left]|]. by exists f. }
+  destruct Hy as [_ (s0 & x0 & m & Hy & Hc & Ht)].
   apply (@crash_safe_group_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f d); simpl.
   - done.
-  - intros f' Hf'. left. by exists (T.tree_size y1), s0, (T.pages y1), x0.
-  - intros Hws f' Hf'. right. split; [done|]. by exists (T.tree_size y1), s0, (T.pages y1), x0.
+  - intros f' Hf'. left. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
+  - intros Hws f' Hf'. right. split; [done|]. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
   - done.
   - intros r fr f' Hr Hws Hy'.
-    assert (tree_represents (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew by by eapply tree_logged.
-    split; [eapply tree_safe; [done|]; by right|]. by exists f'.
+    assert (tree_represents_of (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew
+      by (split; [done|by eapply tree_logged]).
+    split; [eapply tree_safe_of; [done|]; by right|]. by exists f'.
 Qed.
 
 (** ** Upkeep *)
 
-Lemma kept_done y f d : tree_represents y f d →
+Lemma kept_done y f d : tree_represents_of y f d →
   crash_safe (tree_recoverable (T.shape y) d) (kept_as (T.shape y) d) (Done y) (Medium f []).
-Proof. intros Hy. split; [by eapply tree_safe|by exists f]. Qed.
+Proof. intros Hy. split; [by eapply tree_safe_of|by exists f]. Qed.
 
-Lemma crash_safe_tree_maintain y f d u : tree_represents y f d →
+Lemma crash_safe_tree_maintain y f d u : tree_represents_of y f d →
   crash_safe (tree_recoverable (T.shape y) d) (kept_as (T.shape y) d) (T.maintain bits y u) (Medium f []).
 Proof.
-  intros Hy. destruct u as [[| |moves]|w n]; simpl.
-  - eapply crash_safe_tree_checkpoint; [done..|]. intros y' f' Hy' <-. by apply kept_done.
-  - apply (kept_done (T.collect y) f d). by apply tree_represents_collected.
-  - eapply crash_safe_tree_room; [done..|]. intros y1 f1 Hy1 <-. pose proof (kept_done _ _ _ Hy1) as Hno.
+  intros [Hsize Hy]. destruct u as [[| |moves]|w n]; simpl.
+  - eapply crash_safe_tree_checkpoint; [done|by rewrite Hsize|]. intros y' f' Hy' <- Hsize'.
+    apply kept_done. split; [congruence|done].
+  - apply (kept_done (T.collect y) f d). split; [done|]. by apply tree_represents_collected.
+  - eapply crash_safe_tree_room; [done|by rewrite Hsize|]. intros y1 f1 Hy1 <- Hsize1.
+    rewrite Hsize in Hsize1. pose proof (kept_done _ _ _ (conj Hsize1 Hy1)) as Hno.
     destruct Hy1 as (s0 & x0 & m & Hy1 & Hc & Ht).
     apply (@crash_safe_move_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f1 d); simpl.
     + done.
     + apply Ht.
-    + intros f' Hf'. by exists (T.tree_size y1), s0, (T.pages y1), x0.
+    + intros f' Hf'. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
     + done.
-    + intros fr f' Hy'. apply (kept_done (T.logged bits y1 (LogMove moves) fr)). by eapply tree_logged.
+    + intros fr f' Hy'. apply (kept_done (T.logged bits y1 (LogMove moves) fr)). split; [done|].
+      by eapply tree_logged.
   - assert (T.shape (T.walk_on y w n) = T.shape y) as Hshape.
     { unfold T.walk_on. by destruct (walk w n (T.current y)). }
-    rewrite <-Hshape. apply kept_done. by apply tree_represents_walk.
+    rewrite <-Hshape. apply kept_done. split; [|by apply tree_represents_walk].
+    unfold T.walk_on. by destruct (walk w n (T.current y)).
 Qed.
 
+End Requests.
+
 (** ** A new disk *)
+
+Section NewDisk.
+Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
+Notation tree_represents := (tree_represents bits).
 
 Lemma granted_tree_format size g m : granted (T.format bits size g) m.
 Proof.
@@ -188,15 +211,16 @@ Qed.
 
 Lemma tree_format_represents size g f y m : whole_records g →
   execute (T.format bits size g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
-    tree_represents y f' blank.
+    T.tree_size y = size ∧ tree_represents y f' blank.
 Proof.
   intros Hwhole Hex.
   assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
-    tree_represents y f' blank) (T.format bits size g) (Medium f [])) as Hsafe.
+    T.tree_size y = size ∧ tree_represents y f' blank) (T.format bits size g) (Medium f [])) as Hsafe.
   2:{ apply crash_safe_execute in Hsafe; [|apply granted_tree_format]. rewrite Hex in Hsafe.
       by apply Hsafe. }
   clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
-    T.shape y = g ∧ tree_represents y f' blank) (Done None) m) as Hnone by by intros m; split.
+    T.shape y = g ∧ T.tree_size y = size ∧ tree_represents y f' blank) (Done None) m) as Hnone
+    by by intros m; split.
   unfold T.format. set (levels := size.1). set (t := end_epoch (no_trees levels)). cbv zeta.
   destruct (pack (put tree_superblock (g, size))) as [super|] eqn:Hsuper; [|done].
   destruct (pack [0]) as [empty|] eqn:Hempty; [|done].
@@ -219,8 +243,7 @@ Proof.
   apply crash_safe_write_flush with (S := λ _, True); [done|done|..].
   { fold ws. rewrite Haddresses. apply NoDup_cons. split; [|apply NoDup_seq].
     intros [_ Ha]%elem_of_seq. unfold page_address, data_address in Ha. lia. }
-  intros f' Hnew _. fold ws in Hnew. split; [done|]. intros y [= <-]. exists f'. split; [done|]. split;
-    [done|].
+  intros f' Hnew _. fold ws in Hnew. split; [done|]. intros y [= <-]. exists f'. do 3 (split; [done|]).
   assert (f' (page_address g 0) = node) as Hpage by (apply Hnew; by left).
   assert (∀ a b, image !! a = Some b → f' a = b) as Hat.
   { intros a b Hb. apply Hnew. right. apply elem_of_list_lookup_2 with a.
@@ -260,4 +283,4 @@ Proof.
   - intros x (vm&l&[->|[n Hn]]&Hx); simpl in *; by rewrite lookup_empty in *.
   - split; [done|]. intros n. simpl. rewrite lookup_empty. constructor.
 Qed.
-End Requests.
+End NewDisk.

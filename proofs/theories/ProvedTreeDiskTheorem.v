@@ -8,7 +8,8 @@ walk may be asked for at any time between two requests, or never. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require VirtualDiskProperties LogStructuredDiskReading TreeIndexMaps SharedTreeDeletion.
 From LogDisk Require Import SharedTreeReclaim.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant DiskMachine.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant DiskMachine
+  DiskMachineShape.
 From LogDisk Require Import ProvedTreeMaps ProvedTreeDiskInvariant ProvedTreeDiskRecovery
   ProvedTreeDiskRequests.
 From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
@@ -65,14 +66,41 @@ Lemma tree_programs_safe : blocks_laws →
   crash_safe_programs tree_programs T.shape (tree_represents bits) (tree_recoverable bits).
 Proof.
   intros laws. split.
-  - intros y f d Hy. by eapply tree_safe.
+  - intros y f d Hy. eapply tree_safe; [done|]. intros f' Hf'. by exists (T.tree_size y).
+  - intros y f d places q Hy.
+    eapply crash_safe_mono; [| |by apply (crash_safe_tree_perform bits (T.tree_size y))].
+    + intros f' (d'&Hd'&Hf'). exists d'. split; [done|]. by eexists.
+    + intros o m (f'&d'&->&Hshape&[_ Hy']&Hstep). by exists f', d'.
+  - intros y f d places ws Hy.
+    eapply crash_safe_mono; [| |by apply (crash_safe_tree_group bits (T.tree_size y))].
+    + intros f' [Hf'|[Hws Hf']]; [left; by eexists|right; split; [done|by eexists]].
+    + intros o m (f'&->&Hshape&Hws&[_ Hy']). by exists f'.
+  - intros y f d u Hy.
+    eapply crash_safe_mono; [| |by apply (crash_safe_tree_maintain bits (T.tree_size y))].
+    + intros f' Hf'. by eexists.
+    + intros y' m (f'&->&Hshape&[_ Hy']). by exists f'.
+  - intros g f d (size&Hf). eapply crash_safe_tree_recover; [done|intros f' Hf'; by exists size|].
+    intros y f' Hy <- Hsize. split.
+    + eapply tree_safe; [done|]. intros f1 Hf1. by eexists.
+    + exists y. split; [done|]. by exists f'.
+  - intros size g f y m Hwhole Hy. destruct (tree_format_represents _ _ _ _ _ _ Hwhole Hy) as (f'&?&?&_&?).
+    by exists f'.
+Qed.
+
+(** And the size of its trees is that of the new disk for ever. *)
+Lemma tree_programs_safe_of size g : blocks_laws →
+  crash_safe_programs (only tree_programs size g) T.shape (tree_represents_of bits size)
+    (tree_recoverable_of bits size).
+Proof.
+  intros laws. split.
+  - intros y f d Hy. by eapply tree_safe_of.
   - intros y f d places q. apply crash_safe_tree_perform.
   - intros y f d places ws. apply crash_safe_tree_group.
   - intros y f d u. apply crash_safe_tree_maintain.
-  - intros g f d Hf. eapply crash_safe_tree_recover; [done..|]. intros y f' Hy <-. split.
-    + by eapply tree_safe.
-    + exists y. split; [done|]. by exists f'.
-  - intros size g f y m. apply tree_format_represents.
+  - intros g' f d Hf. eapply crash_safe_tree_recover; [done..|]. intros y f' Hy <- Hsize.
+    apply (conj Hsize) in Hy. split; [by eapply tree_safe_of|]. exists y. split; [done|]. by exists f'.
+  - intros size' g' f y m Hwhole. simpl. destruct (decide _) as [[-> ->]|]; [|done].
+    intros (f'&?&?&?&?)%tree_format_represents; [|done]. by exists f'.
 Qed.
 
 Theorem proved_tree_disk_refines_contract : blocks_laws → implements proved_tree_disk Ack.

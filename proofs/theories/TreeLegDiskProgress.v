@@ -155,9 +155,9 @@ Proof.
   - done.
   - apply (crash_safe_execute (λ _, True) (λ (o : T.outcome) _, o.1.2 = Ok)); [|exact Hgranted].
     unfold T.perform. cbn [T.faults_of].
-    eapply (crash_safe_tree_recover bits _ _ (T.shape y) f d);
+    eapply (crash_safe_tree_recover bits _ _ (T.tree_size y) (T.shape y) f d);
       [by apply tree_recoverable_represents|by intros|].
-    intros y' f' _ _. split; [by intros|done].
+    intros y' f' _ _ _. split; [by intros|done].
   - unfold T.perform. rewrite (tree_no_fault _ _ Hq).
     destruct (execute_read_places (T.shape y) (place_at bits (T.current y) from <$> seq lba count')
       (λ bs, Done (y, Ok, bs)) (Medium f [])) as [bs Hbs].
