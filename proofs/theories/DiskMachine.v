@@ -230,9 +230,8 @@ Proof.
   - apply related_move.
 Qed.
 
-(** When nothing is under way, memory and device are a disk. *)
-Theorem idle_represents n x tr y m : formatted n x → shows disk_machine x tr (Idle y, m) →
-  ∃ f d, m = Medium f [] ∧ represents y f d.
+(** In every state that is reached, they are those of some state of the contract. *)
+Lemma reached_related n x tr x' : formatted n x → shows disk_machine x tr x' → ∃ s, related x' s.
 Proof.
   intros (y0&f0&->&Hn&Hrep)%formatted_blank Hshows.
   assert (related (Idle y0, Medium f0 []) (settled (disk_blocks (shape y0)) blank)) as Hrel
@@ -243,8 +242,15 @@ Proof.
       intros s Hrel.
     - by exists s.
     - destruct (related_move _ _ _ _ Hrel Hmove) as (s1&_&Hrel1). by eapply IH. }
-  intros s Hrel. destruct (Hall _ _ _ _ Hshows Hrel) as (s'&f&d&Hm&Hy&_). simpl in Hm. subst m. by exists f,
-    d.
+  intros s Hrel. by eapply Hall.
+Qed.
+
+(** When nothing is under way, memory and device are a disk. *)
+Theorem idle_represents n x tr y m : formatted n x → shows disk_machine x tr (Idle y, m) →
+  ∃ f d, m = Medium f [] ∧ represents y f d.
+Proof.
+  intros Hx Hshows. destruct (reached_related _ _ _ _ Hx Hshows) as (s&f&d&Hm&Hy&_). simpl in Hm. subst m.
+  by exists f, d.
 Qed.
 End Refinement.
 End Machine.
