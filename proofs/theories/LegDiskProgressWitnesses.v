@@ -320,14 +320,6 @@ Definition all_fail {B} (x : array B) : array B :=
   let failed d := Device false (Medium (stable (store d)) []) in
   put_device (put_device x 0 (failed (device_at x 0))) 1 (failed (device_at x 1)).
 
-Definition stops_without_members : bool :=
-  match born_with_maps 20 shape_of_small with
-  | Some (_, _, _, x) =>
-      let x := all_fail (powerless x) in
-      match calmly (λ _, true) (reopen 20 x) x with Some (Stop, _) => true | _ => false end
-  | None => false
-  end.
-
 Lemma one_device_fails `{!blocks} {Y} count (c : control block Y) (x : array block) h i : i < count →
   one_fails count (c, x, h) (c, put_device x i (Device false (Medium (stable (store (device_at x i))) [])),
     if powered c then h else i :: h).
@@ -337,29 +329,47 @@ Proof.
   intros a. by left.
 Qed.
 
-Theorem recovery_needs_a_member : ∃ z (x : array (@block small)) tr,
-  formatted 20 2 4 z ∧ lives 20 2 z tr (Off, x, []) ∧
-  ∀ n, ¬ ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n (Off, x, []).
+Section NoMember.
+Context `{!blocks} {Y U : Type} (D : programs Y U) (size : nat).
+
+Definition stops_without_members (x : array block) : bool :=
+  let x := all_fail (powerless x) in
+  match calmly (λ _, true) (LegDiskMachine.reopen D size x) x with Some (Stop, _) => true | _ => false end.
+
+Lemma stopped_stuck (good : list (entry block) → machine block Y → Prop) x :
+  stops_without_members x = true → (∀ p x h, ¬ good [] (Recovery false p, x, h)) →
+  ∀ n, ¬ ends_well (rtc (one_fails 2)) (LegDiskProgress.recovery_turn D size) good n (Off, powerless x, []).
 Proof.
-  assert (stops_without_members = true) as Hb by by vm_compute. unfold stops_without_members in Hb.
-  destruct (born_with_maps 20 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. cbv zeta in Hb.
-  exists (Idle y ms c, x, []), (powerless x). eexists. split; [by apply born_formatted in Hborn|]. split.
-  { eapply lives_step; [|constructor]. apply PowerCut; [by left|apply loses_powerless]. }
-  intros n Hends. destruct n as [|n]; [done|].
+  intros Hb Hno n Hends. unfold stops_without_members in Hb. destruct n as [|n]; [done|].
   destruct (Hends (Off, all_fail (powerless x), [1; 0])) as [_ Hall].
   { eapply rtc_l; [apply (one_device_fails 2 Off _ [] 0); lia|].
     eapply rtc_l; [|apply rtc_refl]. exact (one_device_fails 2 Off (put_device (powerless x) 0 _) [0] 1
       ltac:(lia)). }
-  destruct (Hall _ _ (Begins D 20 _ _)) as [(?&?&?&?&[=])|[_ Hrest]].
-  destruct (calmly _ (reopen 20 _) _) as [[[] x']|] eqn:Hcalmly; try done.
-  assert (true = true ∧ ∃ n', ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n'
+  destruct (Hall _ _ (Begins D size _ _)) as [[]%Hno|[_ Hrest]].
+  destruct (calmly _ (LegDiskMachine.reopen D size _) _) as [[[] x']|] eqn:Hcalmly; try done.
+  assert (true = true ∧ ∃ n', ends_well (rtc (one_fails 2)) (LegDiskProgress.recovery_turn D size) good n'
     (Recovery false Stop, x', [1; 0])) as [_ [n' Hn']].
-  { eapply (calmly_ends (rtc (one_fails 2)) (recovery_turn 20) open_again (Recovery false) (λ _, true));
-      [| | | |exact Hcalmly|exact Hrest].
-    - intros. apply rtc_refl.
-    - intros. by apply Recovers.
-    - by intros ?? (?&?&?&?&[=]).
-    - done. }
+  { eapply (calmly_ends (rtc (one_fails 2)) _ good (Recovery false) (λ _, true));
+      [| | | |exact Hcalmly|exact Hrest]; try done.
+    intros. by apply Recovers. }
   revert Hn'. apply no_progress_blocked; [apply rtc_refl|]. intros es z Hturn. inversion Hturn; subst.
   match goal with H : array_io Stop _ _ _ |- _ => inversion H end.
+Qed.
+End NoMember.
+
+Definition stops_with_maps : bool :=
+  match born_with_maps 20 shape_of_small with
+  | Some (_, _, _, x) => stops_without_members D 20 x
+  | None => false
+  end.
+
+Theorem recovery_needs_a_member : ∃ z (x : array (@block small)) tr,
+  formatted 20 2 4 z ∧ lives 20 2 z tr (Off, x, []) ∧
+  ∀ n, ¬ ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n (Off, x, []).
+Proof.
+  assert (stops_with_maps = true) as Hb by by vm_compute. unfold stops_with_maps in Hb.
+  destruct (born_with_maps 20 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  exists (Idle y ms c, x, []), (powerless x). eexists. split; [by apply born_formatted in Hborn|]. split.
+  { eapply lives_step; [|constructor]. apply PowerCut; [by left|apply loses_powerless]. }
+  apply stopped_stuck; [done|]. by intros ??? (?&?&?&?&[=]).
 Qed.
