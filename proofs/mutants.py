@@ -32,6 +32,7 @@ NEAREST = {
     "ProvedTreeMaps.v": "ProvedTreeDiskRequests",
     "ProvedTreeDisk.v": "ProvedTreeDiskTheorem",
     "DiskMachine.v": "ProvedDiskRefinement",
+    "DiskMachineProgress.v": "DiskMachineProgress",
     "RecordedSnapshots.v": "TreeLegDiskTheorem",
     "ProvedTreeDiskBounds.v": "ProvedTreeDiskBounds",
     "Redundancy.v": "RedundancyWitnesses",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 PROOFS = Path(__file__).parent
 THEORIES = sorted((PROOFS / "theories").glob("*.v"))
+# Where every result is stated.
+STATED = [PROOFS / "theories" / f"{name}.v" for name in ("Theorems", "TreeTheorems")]
 EXTRACTIONS = sorted((PROOFS / "extraction").rglob("*.v"))
 ESCAPES = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check"
@@ -141,6 +143,11 @@ DEFINITIONS = [
     "DiskMachine.move",
     "DiskMachine.formatted",
     "DiskMachine.disk_machine",
+    "DiskMachineShape.formatted_as",
+    "DiskMachineProgress.all_agreed",
+    "DiskMachineProgress.assumed",
+    "DiskMachineProgress.turn",
+    "DiskMachineProgress.recovery_turn",
     "ProvedDiskMachine.proved_programs",
     "ProvedDiskInvariant.whole_records",
     "ProvedDiskMachine.proved_disk",
@@ -182,13 +189,20 @@ DEFINITIONS = [
     "LegProgress.enough",
     "LegDiskProgress.turn",
     "LegDiskProgress.recovery_turn",
+    "LegDiskProgress.turns_to_recover",
+    "LegDiskShape.formatted_as",
+    "TreeLegDiskRecovery.answers_again",
     "LegDiskProgress.weather",
     "LegDiskProgress.places_for",
     "LegDiskProgress.planned",
     "LegDiskProgress.small_sizes",
     "LegDiskProgress.admissible",
     "ProvedTreeDiskBounds.tree_device_blocks",
+    "ProvedTreeDiskBounds.tree_reads",
+    "ProvedTreeDiskBounds.store_reads",
+    "ProvedTreeDiskBounds.tree_recovery_ios",
     "ProvedTreeDiskBounds.tree_request_ios",
+    "ProvedTreeDiskProgress.answers_again",
     "TreeLegDiskProgress.tree_places_for",
     "TreeLegDiskProgress.tree_log_can_go_on",
     "TreeLegDiskProgress.tree_admissible",
@@ -339,12 +353,10 @@ def flags() -> str:
 def printed_statements() -> str:
     """Return what Coq prints as the type of each theorem, and the definitions that they speak
     of."""
-    theorems, assumed = (
-        code(PROOFS / "theories" / f"{name}.v") for name in ("Theorems", "Assumptions")
-    )
+    assumed = code(PROOFS / "theories" / "Assumptions.v")
     bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", assumed, re.S)
     lines = ["Set Printing Width 100.", "Set Printing Implicit."]
-    for text in (theorems, assumed):
+    for text in (*map(code, STATED), assumed):
         lines += re.findall(r"^From .*?\.$", text, re.M | re.S)
     lines += re.findall(r"^Import .*?\.$", assumed, re.M | re.S)
     lines += [f"Check {name}." for bundle in bundles for name in re.findall(r"@[\w.]+", bundle)]

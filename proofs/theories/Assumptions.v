@@ -1,13 +1,14 @@
 (** What the final results assume, and the counterexamples to what is left of them without a hypothesis:
 nothing. *)
-From LogDisk Require Import Theorems.
+From LogDisk Require Import Theorems TreeTheorems.
 From LogDisk Require VirtualDiskWitnesses OverlappingDiskWitnesses LogStructuredDiskWitnesses
   SharedTreeExamples.
 From LogDisk Require Parity RedundancyWitnesses CompositionWitnesses.
 From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor TreeStoreWitnesses
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution.
-From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync.
+From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
+  TreeRecoveryWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
 Definition all_theorems :=
@@ -38,11 +39,11 @@ Definition all_theorems :=
    @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
    @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
    @proved_tree_disk_read_after_snapshot, @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end,
-   @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost,
+   @proved_tree_disk_update_cost, @proved_tree_disk_checkpoint_cost, @proved_tree_disk_recovery_ends,
    @proved_tree_disk_execution, @tree_leg_disk_refines_contract, @mirrored_tree_disk_refines_contract,
    @raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot, @tree_leg_disk_keeps_exactly,
-   @tree_leg_disk_walks_end, @tree_leg_requests_answered, @tree_leg_resync_ends,
-     @mirrored_tree_disk_execution, @raid5_tree_disk_execution,
+   @tree_leg_disk_walks_end, @tree_leg_requests_answered, @tree_leg_recovery_ends,
+   @tree_leg_resync_ends, @mirrored_tree_disk_execution, @raid5_tree_disk_execution,
    @raid6_tree_disk_execution).
 Print Assumptions all_theorems.
 
@@ -92,5 +93,8 @@ Definition all_counterexamples :=
    @TreeLegDiskExecution.tree_round_trip_needed_on_mirrors,
    @TreeLegDiskExecution.tree_record_needed, @TreeLegDiskExecution.tree_code_needed,
    @TreeLegDiskExecution.tree_tearing_needed, @TreeLegDiskExecution.tree_leg_snapshot_needs_no_delete,
-   @TreeLegDiskExecution.walks_free_nodes_on_legs, @TreeLegDiskExecution.steps_on_legs_need_a_walk).
+   @TreeLegDiskExecution.walks_free_nodes_on_legs, @TreeLegDiskExecution.steps_on_legs_need_a_walk,
+   @TreeRecoveryWitnesses.tree_recovery_needs_a_member, @TreeRecoveryWitnesses.tree_recovery_needs_devices,
+   @TreeRecoveryWitnesses.tree_disk_recovery_needs_a_disk,
+   @TreeRecoveryWitnesses.tree_disk_recovery_needs_digests).
 Print Assumptions all_counterexamples.
