@@ -5,6 +5,7 @@
 import random
 
 CHOICES = 20  # digits of a schedule
+JUST_GONE = 7  # a digit: the process that took the last step goes on
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 # Last octal digits: a process gets the request together with the next one, or an answer is waited
 # for before that.
@@ -24,12 +25,27 @@ class Schedules:
         self._goes_on = choose.choice(GOES_ON)
         self._at_once = choose.choice(AT_ONCE)
 
+    def left_behind(self) -> int:
+        """Return the schedule of a request that stays behind after a step or two."""
+        return _number([1 + self._choose.randrange(2), *[JUST_GONE] * CHOICES])
+
+    @staticmethod
+    def passing() -> int:
+        """Return the schedule of a request that passes what was left behind."""
+        return _number([JUST_GONE] * (1 + CHOICES))
+
     def next(self) -> int:
         """Return a schedule, a number of octal digits."""
         choose = self._choose
         digits = [
-            7 if choose.random() < self._goes_on else choose.randrange(8) for _ in range(CHOICES)
+            JUST_GONE if choose.random() < self._goes_on else choose.randrange(8)
+            for _ in range(CHOICES)
         ]
         at_once = choose.random() < self._at_once
         first = WITH_THE_NEXT if at_once else choose.randrange(8)
-        return sum(digit << 3 * place for place, digit in enumerate([first, *digits]))
+        return _number([first, *digits])
+
+
+def _number(digits: list[int]) -> int:
+    """Return the number with these octal digits, the last one first."""
+    return sum(digit << 3 * place for place, digit in enumerate(digits))

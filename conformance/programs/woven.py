@@ -4,8 +4,10 @@ fails.
 
 import random
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
+from conformance.contract.source import rarely
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.overlap import CHANGES, ENDS_ALL, reaches
 from conformance.programs.schedules import WITH_THE_NEXT, Schedules
@@ -17,6 +19,8 @@ TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
+LEFT_BEHIND_ONE_IN = 6  # reads before a change: they stay in flight while others begin and end
+PASSING = (3, 8, 20)  # so many
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
@@ -38,6 +42,7 @@ def woven(
     power fails in the middle of them, with `in_a_row` now and then of several and several times.
     Before others come durable changes that are in flight together: what one of them makes durable
     may be all that another one relies on.
+    Some reads stay in flight while others begin and end. What they read may be used again.
     Not once more devices lack something than the target `tolerates`. What already says that it
     `overlaps` stays as it is.
     """
@@ -49,9 +54,27 @@ def woven(
     lacking: set[int] = set()  # devices that failed and have not caught up
     back: set[int] = set()  # of them
     beyond = False
-    for request in program[1:]:
+    passing = 0  # requests that come while a read is left behind
+
+    def stays_behind() -> bool:
+        return bool(busy) and rarely(choose, LEFT_BEHIND_ONE_IN)
+
+    for request, following in zip_longest(program[1:], program[2:]):
         more: dict[str, Any] = {}
-        if request["op"] in OVERLAPPING:
+        if request["op"] not in OVERLAPPING:
+            passing = 0
+        before_a_change = following is not None and following["op"] in CHANGES
+        if passing:
+            passing -= 1
+            more["overlaps"] = choose.randint(1, most - 1)
+            if pace is not None:
+                more["schedule"] = pace.passing()
+            cuts.note(request)
+        elif request["op"] == "read" and before_a_change and stays_behind():
+            passing = choose.choice(PASSING)
+            if pace is not None:
+                more["schedule"] = pace.left_behind()
+        elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
                 more["overlaps"] = choose.randint(least, reach)
             if busy:
