@@ -46,9 +46,10 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     if not trace.overlapping:  # a step of it may come apart from its request
         trace = replace(trace, events=placed(trace.events))
     needed, smallest, about = core(trace, verdict.at)
-    actual = f"none exists for {len(needed)} requests"
-    actual += f" that concern {about}" if about else ""
-    actual += ", of which none can be left out" if smallest else ""
+    several = len(needed) > 1
+    actual = f"none exists for {len(needed)} requests" if several else "none exists for one request"
+    actual += f" that concern{'' if several else 's'} {about}" if about else ""
+    actual += ", of which none can be left out" if smallest and several else ""
     return replace(verdict, actual=actual, reason="\n".join(bars(trace, needed)))
 
 

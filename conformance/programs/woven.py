@@ -4,7 +4,6 @@ fails.
 
 import random
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 from conformance.contract.source import rarely
@@ -19,8 +18,8 @@ TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
-LEFT_BEHIND_ONE_IN = 6  # reads before a change: they stay in flight while others begin and end
-PASSING = (3, 8, 20)  # so many
+LEFT_BEHIND_ONE_IN = 12  # reads: they stay in flight while their blocks are written over
+PASSING = (3, 8, 20)  # times
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
@@ -42,7 +41,7 @@ def woven(
     power fails in the middle of them, with `in_a_row` now and then of several and several times.
     Before others come durable changes that are in flight together: what one of them makes durable
     may be all that another one relies on.
-    Some reads stay in flight while others begin and end. What they read may be used again.
+    Some reads stay in flight while what they read is written over: its place may be used again.
     Not once more devices lack something than the target `tolerates`. What already says that it
     `overlaps` stays as it is.
     """
@@ -54,26 +53,18 @@ def woven(
     lacking: set[int] = set()  # devices that failed and have not caught up
     back: set[int] = set()  # of them
     beyond = False
-    passing = 0  # requests that come while a read is left behind
-
-    def stays_behind() -> bool:
-        return bool(busy) and rarely(choose, LEFT_BEHIND_ONE_IN)
-
-    for request, following in zip_longest(program[1:], program[2:]):
+    for request in program[1:]:
         more: dict[str, Any] = {}
-        if request["op"] not in OVERLAPPING:
-            passing = 0
-        before_a_change = following is not None and following["op"] in CHANGES
-        if passing:
-            passing -= 1
-            more["overlaps"] = choose.randint(1, most - 1)
-            if pace is not None:
-                more["schedule"] = pace.passing()
-            cuts.note(request)
-        elif request["op"] == "read" and before_a_change and stays_behind():
-            passing = choose.choice(PASSING)
-            if pace is not None:
-                more["schedule"] = pace.left_behind()
+        over: list[Message] = []  # what the request reads is written over
+        if (
+            request["op"] == "read"
+            and busy
+            and cuts.left > 0
+            and not beyond
+            and rarely(choose, LEFT_BEHIND_ONE_IN)
+        ):
+            more |= {} if pace is None else {"schedule": pace.left_behind()}
+            over = cuts.written_over(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
                 more["overlaps"] = choose.randint(least, reach)
@@ -97,7 +88,7 @@ def woven(
             if cuts.left > 0 and cuts.changes and not beyond and choose.random() < CUT_SHORT:
                 more["overlaps"] = most - 1
                 result += cuts.before_a_crash()
-        result.append({**more, **request})
+        result += [{**more, **request}, *over]
         if request["op"] == "crash" and "cut" not in request:
             result += cuts.reads()
     return result
@@ -174,6 +165,24 @@ class _Cuts:
             if kind == "fua":
                 request["fua"] = True
             sent.append(self._anew({**request, **self.schedule(), "overlaps": number}))
+        self.left -= len(sent)
+        return sent
+
+    def written_over(self, read: Message) -> list[Message]:
+        """Return writes over what a read in flight reads, most of them one after another, or none
+        if it reads past the end.
+        """
+        lba, count, choose = read["lba"], read["count"], self._choose
+        if lba + count > self._blocks:
+            return []
+        sent: list[Message] = []
+        for _ in range(choose.choice(PASSING)):
+            start = choose.randrange(count) if choose.randrange(2) else 0
+            request = self._anew({"op": "write", "lba": lba + start, "tags": [0] * (count - start)})
+            request["overlaps"] = choose.choice([1, 1, 1, self._most - 1])
+            if self._pace is not None:
+                request["schedule"] = self._pace.passing()
+            sent.append(request)
         self.left -= len(sent)
         return sent
 

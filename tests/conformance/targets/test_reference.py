@@ -116,12 +116,12 @@ def test_no_device_goes_wrong_or_fails_beyond_what_is_tolerated() -> None:
 
 
 def test_a_device_that_goes_wrong_is_left_and_its_data_stays() -> None:
-    """In fifty traces a device vanishes in the middle of something, and nothing is lost."""
+    """In a hundred traces a device vanishes in the middle of something, and nothing is lost."""
     factory = targets.resolve("refmodel:faults=vanishing-device,layout=raid5-2+1")
     judges = {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, 3, 20, True, tuple(judges), 1)
-    part = drive(factory, judges, plan, 0, 50)
-    assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 50
+    part = drive(factory, judges, plan, 0, 100)
+    assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 100
     assert part.coverage.inside["fail"] > 5
 
 
