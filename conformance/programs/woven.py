@@ -19,7 +19,7 @@ FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
 LEFT_BEHIND_ONE_IN = 12  # reads: they stay in flight while their blocks are written over
-PASSING = (3, 8, 20)  # times
+TIMES_OVER = (3, 8, 20)  # writes over what such a read reads
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
@@ -48,7 +48,7 @@ def woven(
     busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
     least, reach = reaches(choose, most)
     pace = Schedules(choose) if schedules else None
-    cuts = _Cuts(choose, program, most, pace, in_a_row)
+    added = _Added(choose, program, most, pace, in_a_row)
     result = list(program[:1])
     lacking: set[int] = set()  # devices that failed and have not caught up
     back: set[int] = set()  # of them
@@ -56,21 +56,16 @@ def woven(
     for request in program[1:]:
         more: dict[str, Any] = {}
         over: list[Message] = []  # what the request reads is written over
-        if (
-            request["op"] == "read"
-            and busy
-            and cuts.left > 0
-            and not beyond
-            and rarely(choose, LEFT_BEHIND_ONE_IN)
-        ):
+        may_stay = request["op"] == "read" and busy and added.left > 0 and not beyond
+        if may_stay and rarely(choose, LEFT_BEHIND_ONE_IN):
             more |= {} if pace is None else {"schedule": pace.left_behind()}
-            over = cuts.written_over(request)
+            over = added.written_over(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
                 more["overlaps"] = choose.randint(least, reach)
             if busy:
-                more |= cuts.schedule()
-            cuts.note(request)
+                more |= added.schedule()
+            added.note(request)
         elif request["op"] == "fail":
             lacking.add(request["device"])
             back.discard(request["device"])
@@ -81,21 +76,23 @@ def woven(
             lacking -= back
         elif request["op"] != "crash" or "overlaps" in request:
             pass
-        elif cuts.left > 0 and not beyond and choose.random() < PROMISED:
-            result += cuts.promised()
+        elif added.left > 0 and not beyond and choose.random() < PROMISED:
+            result += added.promised()
         elif choose.random() < ENDS_ALL:
             more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if cuts.left > 0 and cuts.changes and not beyond and choose.random() < CUT_SHORT:
+            if added.left > 0 and added.changes and not beyond and choose.random() < CUT_SHORT:
                 more["overlaps"] = most - 1
-                result += cuts.before_a_crash()
+                result += added.before_a_crash()
         result += [{**more, **request}, *over]
         if request["op"] == "crash" and "cut" not in request:
-            result += cuts.reads()
+            result += added.reads()
     return result
 
 
-class _Cuts:
-    """What is in flight when the power fails: some of the earlier changes of a program again."""
+class _Added:
+    """Requests that are sent in addition to those of a program: to be in flight when the power
+    fails, to be answered just before, or to write over what a read in flight reads.
+    """
 
     def __init__(
         self,
@@ -176,7 +173,7 @@ class _Cuts:
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
-        for _ in range(choose.choice(PASSING)):
+        for _ in range(choose.choice(TIMES_OVER)):
             start = choose.randrange(count) if choose.randrange(2) else 0
             request = self._anew({"op": "write", "lba": lba + start, "tags": [0] * (count - start)})
             request["overlaps"] = choose.choice([1, 1, 1, self._most - 1])
