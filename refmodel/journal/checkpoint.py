@@ -1,6 +1,8 @@
 """Checkpoint slots: one page that says where all maps are, and where replay of the log begins.
 
 There are two slots, which are written in turn. So if a write fails, the other slot is still whole.
+A checkpoint may be an increment of an earlier one: it has the roots of that one, and pages of
+changes (refmodel.log_structured.increments).
 """
 
 import struct
@@ -16,7 +18,9 @@ from refmodel.core.errors import DataLost, HostRefused
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
 KINDS = 7  # kinds of maps, numbered from 1
-FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + KINDS * "Q")
+FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + "QQ" + KINDS * "Q")
+POINTER = struct.Struct("<Q")
+MOST_CHANGES = (PAGE - HEADER.size - FIELDS.size) // POINTER.size  # pages of changes
 ROOTS = (
     "middle",
     "owners",
@@ -47,7 +51,14 @@ class Checkpoint:
     first_unused_segment: int = 0
     sealed: int = 0  # segments in which something lives
     live: int = 0  # units of space that live in them
+    whole: int = 0  # number of the checkpoint that has these roots; 0: of this one
     pages: tuple[int, ...] = (0,) * KINDS  # in use, of each kind of map
+    changes: tuple[int, ...] = ()  # pointers to pages of changes of these maps, the oldest first
+
+    @property
+    def is_increment(self) -> bool:
+        """True if the roots are those of an earlier checkpoint."""
+        return self.whole not in (0, self.number)
 
 
 def with_roots(checkpoint: Checkpoint, change: Callable[[int], int]) -> Checkpoint:
@@ -104,8 +115,10 @@ def offset(number: int) -> int:
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return the page that stores a checkpoint."""
-    *values, pages = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
-    covered = FIELDS.pack(*values, *pages).ljust(PAGE - HEADER.size, b"\0")
+    *values, pages, changes = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
+    fields = FIELDS.pack(*values, len(changes), *pages)
+    pointers = b"".join(map(POINTER.pack, changes))
+    covered = (fields + pointers).ljust(PAGE - HEADER.size, b"\0")
     return HEADER.pack(MAGIC, crc32c(covered)) + covered
 
 
@@ -114,5 +127,9 @@ def decode(page: bytes) -> Checkpoint | None:
     magic, crc = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
-    fields = FIELDS.unpack_from(page, HEADER.size)
-    return replace(Checkpoint(*fields[:-KINDS]), pages=fields[-KINDS:])
+    *values, changes = FIELDS.unpack_from(page, HEADER.size)[:-KINDS]
+    pages = FIELDS.unpack_from(page, HEADER.size)[-KINDS:]
+    pointers = page[HEADER.size + FIELDS.size :][: changes * POINTER.size]
+    return Checkpoint(
+        *values, pages=pages, changes=tuple(at for (at,) in POINTER.iter_unpack(pointers))
+    )

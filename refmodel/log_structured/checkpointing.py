@@ -114,7 +114,7 @@ class Checkpointer:
             else:
                 return False
         else:
-            left = pages.frozen_count
+            left = self._state.unwritten
             # Twice what was made meanwhile: so the next checkpoint has at most half as many.
             least = max(self.pace.least, min(2 * made, self.pace.least * blocks))
             done = self._share(left, self._logged(logged, self.pace.end), space, least)
@@ -144,15 +144,15 @@ class Checkpointer:
         """Finish the checkpoint whose maps are frozen, if there is one. Raises DataLost."""
         if self._frozen is not None:
             self.forced += 1
-            self.write(self._state.pages.frozen_count)
+            self.write(self._state.unwritten)
             self.commit()
 
     @spent_on(CHECKPOINT)
-    def run(self) -> None:
+    def run(self, *, whole: bool = True) -> None:
         """Take a checkpoint of this moment, at once. Raises NoSpace, DataLost."""
         self.finish()
-        self.freeze()
-        self.write(self._state.pages.frozen_count)
+        self.freeze(whole=whole)
+        self.write(self._state.unwritten)
         self.commit()
 
     def waiting(self) -> int:
@@ -175,14 +175,15 @@ class Checkpointer:
 
     # The actions.
 
-    def freeze(self) -> None:
+    def freeze(self, *, whole: bool = False) -> None:
         """Freeze the maps, and the position in the log, as they are now; the action Freeze."""
-        self._frozen = self._state.freeze()
+        self._frozen = self._state.freeze(whole=whole)
         self.phase = Phase.NODES
 
     def write(self, most: int) -> None:
-        """Write at most `most` nodes of the frozen maps."""
-        self._state.pages.write_frozen(most)
+        """Write at most `most` nodes of the frozen maps, or pages of their changes."""
+        assert self._frozen is not None
+        self._state.write_frozen(self._frozen, most)
 
     def commit(self) -> None:
         """Let the frozen checkpoint count, and forget and free what only older ones needed.

@@ -233,5 +233,5 @@ class Cleaning:
     def _free_cleaned(self) -> None:
         """Write the checkpoint that frees what was cleaned at once."""
         self._refused = True
-        self._checkpoints.run()
+        self._checkpoints.run(whole=False)
         self._refused, self.phase = False, Phase.IDLE

@@ -5,12 +5,17 @@ The actions `load`, `replay` and `recover` of specs/LogStructuredDisk.tla.
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.maps.changes import Changes
+from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.state import DiskState
+
+PUT_AT_ONCE = 4096  # changes of increments
 
 
 def recover(state: DiskState, on_load: Callable[[], None]) -> None:
@@ -51,29 +56,53 @@ def replay(state: DiskState, record: Record) -> None:
         state.apply(record)
 
 
+def put_changes(state: DiskState, changes: dict[MapKind, Changes]) -> None:
+    """Put the changes of increments into the maps of their whole checkpoint, which are loaded.
+
+    Raises DataLost.
+    """
+    trees: dict[MapKind, Tree[Any]] = {tree.kind: tree for tree in state.service_maps}
+    trees[MapKind.LOGICAL] = state.views.live_map
+    for kind, changed in changes.items():
+        tree, keys = trees[kind], sorted(changed)
+        for at in range(0, len(keys), PUT_AT_ONCE):
+            state.survey.finish_if_scarce()
+            some = keys[at : at + PUT_AT_ONCE]
+            put = [key for key in some if changed[key] is not None]
+            tree.put_many(put, [changed[key] for key in put])
+            gone = [key for key in some if changed[key] is None]
+            stored = zip(gone, Tree.get_many(tree, gone), strict=True)
+            tree.remove_many([key for key, value in stored if value is not None])
+    state.increments.record()
+
+
 def load(state: DiskState) -> Checkpoint:
     """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
     slot = checkpoints.recover_newest(state.performance)
     checkpoint = checkpoints.with_roots(slot, state.pages.checksums.refer)
+    changes = state.increments.load(slot)
     state.checkpoint_number = checkpoint.number
     state.clock.now = checkpoint.clock
     state.clock.freeze()
     state.clock.commit()
     first_unused = checkpoint.first_unused_page
     state.pages.load(first_unused, Counter(dict(zip(MapKind, checkpoint.pages, strict=True))))
+    state.chunks.middle.root = checkpoint.middle
+    state.segments.owners.root, state.segments.table.root = checkpoint.owners, checkpoint.usage
     state.segments.load(
-        checkpoint.owners,
-        checkpoint.usage,
         checkpoint.first_unused_segment if first_unused else 0,
         checkpoint.sealed,
         checkpoint.live,
+        changes.get(MapKind.SEGMENT_USAGE, {}),
     )
-    state.chunks.middle.root = checkpoint.middle
     deduplication = state.chunks.deduplication
     deduplication.index.root = checkpoint.fingerprints
     deduplication.references.root = checkpoint.references
     state.views.load(checkpoint.views, checkpoint.next_view)
     state.survey.open(state.trees_in_use(), first_unused, foreseen=state.events.record is not None)
+    state.trees.tell("load", number=checkpoint.whole or checkpoint.number)
+    put_changes(state, changes)
+    state.pages.opened()
     state.emit(
         "load",
         number=checkpoint.number,
@@ -82,5 +111,4 @@ def load(state: DiskState) -> Checkpoint:
         usage=state.segments.usage,
         pages=state.pages.stripes,
     )
-    state.trees.tell("load", number=checkpoint.number)
     return checkpoint

@@ -56,7 +56,7 @@ class SpaceReservation:
         if not state.log.fits(logged):
             self._checkpoints.finish()
             if not state.log.fits(logged):
-                self._checkpoints.run()
+                self._checkpoints.run(whole=False)
         state.log.allocate(logged)
 
     def has_room(self, record: Record, refusable: bool = True) -> bool:

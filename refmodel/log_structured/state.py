@@ -22,6 +22,7 @@ from refmodel.log_structured.chunks.large_writes import LargeWrites
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.increments import Increments
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_marking import LITTLE_AHEAD, READ_AHEAD
@@ -60,6 +61,8 @@ class DiskState:
         leaves_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
         self.survey = Survey(self.pages, self.segments, READ_AHEAD, leaves_ahead)
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
+        maps = [tree for tree in self.service_maps if tree is not self.views.table]
+        self.increments = Increments(array, self.pages, self.views, maps)
         self.trees = TreeEvents(self.views, self.pages, array.events)
         self.reclaimer = Reclaimer(
             self.views,
@@ -71,9 +74,8 @@ class DiskState:
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
-        self._frozen_stripes: list[
-            int
-        ] = []  # stripes of the checkpoint being written, for its event
+        # For the event of a checkpoint: the stripes of the last whole one, and what was in use.
+        self._whole_stripes: list[int] = []
         self._frozen_usage: list[tuple[int, int]] = []
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
@@ -215,11 +217,11 @@ class DiskState:
 
     # A checkpoint; refmodel.log_structured.checkpointing takes it in steps.
 
-    def freeze(self) -> Checkpoint:
+    def freeze(self, *, whole: bool = False) -> Checkpoint:
         """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
 
-        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost;
-        OSError if no segment is free: the host has refused checkpoints again and again. What they
+        It may be an increment of an earlier one if it need not be `whole`. The bank is destaged, so
+        that the maps know where all data is. Raises NoSpace, DataLost; OSError if no segment is free: the host has refused checkpoints again and again. What they
         would have freed is free when the disk is opened again.
         """
         try:
@@ -229,17 +231,45 @@ class DiskState:
         except NoSpace as error:
             raise OSError(errno.ENOSPC, str(error)) from error
         self.segments.store()
-        self.views.store()
-        self.pages.freeze()
+        self.views.merge_all()
+        whole = whole or not self.increments.may_be_next()
+        if whole:
+            self.views.store()
+            self.pages.freeze()
+            self.increments.record()
         self.segments.freeze()
         frozen = self.describe()
-        self.clock.freeze()
+        if whole:
+            self.clock.freeze()
+        else:
+            frozen = self.increments.freeze(frozen)
+            self.clock.tick()
         if self.events.record is not None:
-            self._frozen_stripes, self._frozen_usage = self.pages.stripes(), self.segments.usage()
+            self._frozen_usage = self.segments.usage()
+            if whole:
+                self._whole_stripes = self.pages.stripes()
         number, sequence = frozen.number, frozen.log_sequence
         self.emit("freeze", number=number, sequence=sequence, usage=self.segments.usage)
-        self.trees.tell("freeze", number=frozen.number)
+        if whole:
+            self.trees.tell("freeze", number=frozen.number)
+        else:
+            self.trees.tell("merge")
         return frozen
+
+    @property
+    def unwritten(self) -> int:
+        """Number of pages of the frozen checkpoint that are left to write, at most."""
+        return self.pages.frozen_count or self.increments.left
+
+    def write_frozen(self, frozen: Checkpoint, most: int) -> None:
+        """Write at most `most` pages of a frozen checkpoint. Raises DataLost.
+
+        Then they may be written again.
+        """
+        if frozen.is_increment:
+            self.increments.write(most, frozen.number)
+        else:
+            self.pages.write_frozen(most)
 
     def checkpoint_nodes(self, frozen: Checkpoint) -> None:
         """Wait until everything that the checkpoint refers to is durable; its nodes are written.
@@ -249,7 +279,7 @@ class DiskState:
         self.flush_for_checkpoint()
         if self.events.record is not None:
             usage = {**dict(self._frozen_usage), **dict(self.segments.usage())}
-            pages = sorted({*self._frozen_stripes, *self.pages.stored_stripes()})
+            pages = sorted({*self._whole_stripes, *self.pages.stored_stripes()})
             self.emit("checkpoint_nodes", number=frozen.number, usage=[*usage.items()], pages=pages)
 
     def flush_for_checkpoint(self) -> None:
@@ -282,17 +312,24 @@ class DiskState:
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
         """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        slot = checkpoints.with_roots(checkpoint, self.pages.checksums.pointer)
+        if checkpoint.is_increment:
+            slot = self.increments.slot(checkpoint)
+        else:
+            slot = checkpoints.with_roots(checkpoint, self.pages.checksums.pointer)
         checkpoints.write(self.performance, slot)
         self.performance.flush("checkpoint")
         self.trees.tell("merge")
         self.checkpoint_number = checkpoint.number
-        self.emit("checkpoint_commit", number=checkpoint.number)
+        if not checkpoint.is_increment:
+            self.increments.follow(slot)
+        whole = checkpoint.whole or checkpoint.number
+        self.emit("checkpoint_commit", number=checkpoint.number, whole=whole)
 
     def truncate(self, checkpoint: Checkpoint) -> None:
         """Let the log forget what the checkpoint holds, and free pages that waited for it."""
         self.log.truncate(checkpoint.log_tail)
-        self.pages.checkpoint_commit()
+        if not checkpoint.is_increment:
+            self.pages.checkpoint_commit()
         self.emit("truncate")
 
     def free(self) -> None:

@@ -61,7 +61,6 @@ class Survey:
             marking.read = pages.look
             if foreseen:
                 pages.in_use.foresee(pages_in_use(pages, trees))
-        pages.opened()
 
     def step(self) -> bool:
         """Do a step. Returns False if nothing is left to do."""

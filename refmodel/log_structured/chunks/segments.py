@@ -229,20 +229,25 @@ class Segments:
         heapq.heappush(self._free, segment)
 
     def load(
-        self, owners_root: int, table_root: int, first_fresh: int, sealed: int, live: int
+        self,
+        first_fresh: int,
+        sealed: int,
+        live: int,
+        changed: dict[int, tuple[int, int] | None],
     ) -> None:
-        """Begin with what a checkpoint says: the roots of the maps, and the counts.
+        """Begin with the counts of a checkpoint, whose roots are known.
 
+        `changed` are entries of the usage table that will be put into it.
         The usage table is read now if it is small, or if the first segment that was never used is
         not known, else later. Raises DataLost.
         """
-        self.owners.root, self.table.root = owners_root, table_root
         if READ_AT_OPENING < first_fresh <= self.count:
             self.live, self._fresh, self._unknown = live, first_fresh, range(first_fresh)
             self._unknown_sealed, self._unknown_free = sealed, first_fresh - sealed
             return
-        for segment, usage in self.table.items():
-            self._note(segment, usage)
+        for segment, usage in {**dict(self.table.items()), **changed}.items():
+            if usage is not None:
+                self._note(segment, usage)
         self.live = sum(self.sealed.lives())
         self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]

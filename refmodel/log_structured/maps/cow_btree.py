@@ -8,7 +8,7 @@ first child, and lowers its bound.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Generic, TypeVar
 
@@ -47,6 +47,7 @@ class Tree(Generic[V]):
         self._root = root  # a page, 0 when empty
         self.frozen = 0  # nodes born at this time or before are shared with a snapshot
         self.born = 0  # when new nodes are born; 0: when they are made
+        self.changes: dict[int, V | None] | None = None  # since a checkpoint, if recorded
         self.release = release or pages.free
         self._pairs = len(fields_of(kind, 0)) == 2  # whether a value has two fields
         self._capacity = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
@@ -125,8 +126,10 @@ class Tree(Generic[V]):
         """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
         if not self._root:
             self._root = self._new(0, [key], [value]).page
+            self._record([key], [value])
             return None
         path = self._writable_path(key)
+        self._record([key], [value])
         leaf = path[-1]
         at = bisect_left(leaf.keys, key)
         if at < len(leaf.keys) and leaf.keys[at] == key:
@@ -144,6 +147,7 @@ class Tree(Generic[V]):
         if (before := self.get(key)) is None:
             return None
         path = self._writable_path(key)
+        self._record([key], [None])
         at = bisect_left(path[-1].keys, key)
         del path[-1].keys[at], path[-1].values[at]
         self._prune(path)
@@ -158,10 +162,13 @@ class Tree(Generic[V]):
             self.put(new[0], values[0])
             return self.put_many(new[1:], values[1:])
         if self.pages.has_all:
-            return self._put_many(new, values)
-        with self.pages.held():
-            self.load(new)
-            return self._put_many(new, values)
+            before = self._put_many(new, values)
+        else:
+            with self.pages.held():
+                self.load(new)
+                before = self._put_many(new, values)
+        self._record(new, values)
+        return before
 
     def _put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V]:
         before: list[V] = []
@@ -227,10 +234,13 @@ class Tree(Generic[V]):
         Returns their values. Raises DataLost if one does not exist: what is stored is damaged.
         """
         if self.pages.has_all:
-            return self._remove_many(removed)
-        with self.pages.held():
-            self.load(removed)
-            return self._remove_many(removed)
+            before = self._remove_many(removed)
+        else:
+            with self.pages.held():
+                self.load(removed)
+                before = self._remove_many(removed)
+        self._record(removed, repeat(None))
+        return before
 
     def _remove_many(self, removed: list[int]) -> list[V]:
         before: list[V] = []
@@ -328,6 +338,10 @@ class Tree(Generic[V]):
             node.used = True
             path.append(node)
         return path, end
+
+    def _record(self, keys: Iterable[int], values: Iterable[V | None]) -> None:
+        if self.changes is not None:
+            self.changes.update(zip(keys, values, strict=False))
 
     def _copy(self, node: Node) -> Node:
         """Return a copy, which may be changed in place, of a node that others may refer to."""

@@ -97,7 +97,7 @@ def encode(node: Node, checksums: Checksums) -> bytes:
     if (at := _references(node.kind, node.level)) is not None:
         columns[at] = array(CHILD, checksums.pointers(columns[at]))
     if BIG_ENDIAN:
-        columns = [*map(_swapped, columns)]
+        columns = [*map(swapped, columns)]
     covered = b"".join([fields, *columns]).ljust(PAGE - COVERED, b"\0")
     return PREFIX.pack(MAGIC, crc32c(covered)) + covered
 
@@ -135,7 +135,7 @@ def decode(data: bytes) -> tuple[Node, Column]:
         columns.append(array(field, data[at:end]))
         at = end
     if BIG_ENDIAN:
-        columns = [*map(_swapped, columns)]
+        columns = [*map(swapped, columns)]
     pointers: Column = array(CHILD)
     if (referring := _references(MapKind(kind), level)) is not None:
         pointers = columns[referring]
@@ -154,7 +154,7 @@ def _references(kind: MapKind, level: int) -> int | None:
     return 1 + ROOT if kind is MapKind.VIEWS else None
 
 
-def _swapped(column: Column) -> Column:
+def swapped(column: Column) -> Column:
     """Return a column with its bytes in the other order: on the media it is little-endian."""
     swapped = column[:]
     swapped.byteswap()

@@ -1,7 +1,8 @@
 """The pages of the performance leg: where tree nodes are stored, and which pages are in use.
 
 What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
-`pending` until the next checkpoint is durable. It is not stored which pages are in use: when a disk
+`pending` until the next whole checkpoint is durable. Pages of changes, which increments of a
+checkpoint have, are apart: no map leads to them. It is not stored which pages are in use: when a disk
 is opened, or after that, its trees are walked, and their pages are marked (page_marking.py).
 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
@@ -14,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from refmodel.array.layout import PAGE
@@ -22,6 +23,7 @@ from refmodel.array.leg import Check, Leg
 from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.maps import changes
 from refmodel.log_structured.maps.free_pages import FreePages
 from refmodel.log_structured.maps.node import (
     MapKind,
@@ -35,7 +37,7 @@ from refmodel.log_structured.maps.node import (
     new_values,
 )
 from refmodel.log_structured.maps.pages_in_use import PagesInUse
-from refmodel.log_structured.maps.pointers import Checksums
+from refmodel.log_structured.maps.pointers import MANY, Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
 NODE_BYTES = PAGE + 768  # memory of a full node: columns, objects, entries here
@@ -64,6 +66,7 @@ class PageStore:
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
         self.checksums = Checksums()
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
+        self.of_changes: set[int] = set()  # pages in use that have no node
         self._freed_before = 0  # number of those freed before the maps were frozen
         self._holders = 0  # steps that need what they have loaded
         self._opened = False
@@ -221,24 +224,55 @@ class PageStore:
         """
         if not self._in_order:
             self._frozen, self._in_order = in_order_of_writing(self._frozen), True
-        run: list[bytes] = []
-        start = 0
         pages = [*islice(self._frozen, most)]
-        for page in pages:
-            if run and page != start + len(run):
-                self._leg.write(self.offset(start), b"".join(run), "checkpoint")
-                run = []
-            if not run:
-                start = page
-            run.append(encode(self._frozen[page], self.checksums))
-            self.checksums.written(page, checksum_of(run[-1]))
-        if run:
-            self._leg.write(self.offset(start), b"".join(run), "checkpoint")
-        self.written += len(pages)
+        self._write((page, self._encoded(page)) for page in pages)
         for page in pages:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:
                 self._remember(node)
+
+    def write_changes(self, parts: list[bytes], number: int) -> list[int]:
+        """Write parts of the changes of a checkpoint, each into a free page; return pointers.
+
+        Raises NoSpace, DataLost; then the pages are free.
+        """
+        pages: list[int] = []
+        try:
+            for _ in parts:
+                pages.append(self.unused.allocate())
+            stored = list(map(changes.encode, pages, repeat(number), parts))
+            self._write(sorted(zip(pages, stored, strict=True)))
+        except Exception:
+            for page in pages:
+                self.unused.release(page)
+            raise
+        self.of_changes.update(pages)
+        return [
+            changes.checksum_of(content) * MANY + page
+            for page, content in zip(pages, stored, strict=True)
+        ]
+
+    def load_changes(self, pointers: list[int]) -> list[bytes]:
+        """Return the pages of changes that a checkpoint refers to. Raises DataLost."""
+        self.of_changes = {pointer % MANY for pointer in pointers}
+        checks = [self.check_changes(pointer) for pointer in pointers]
+        return [
+            self._leg.read(check.offset, check.length, check.accept, "recovery")
+            for check in checks
+        ]
+
+    def check_changes(self, pointer: int) -> Check:
+        """Return how to recognise the changes that a pointer refers to."""
+        checksum, page = divmod(pointer, MANY)
+        return Check(
+            self.offset(page), PAGE, lambda data: changes.is_stored(page, data, checksum)
+        )
+
+    def free_changes(self, pointers: list[int]) -> None:
+        """Free pages of changes, which no checkpoint that may count refers to any more."""
+        for pointer in pointers:
+            self.of_changes.remove(pointer % MANY)
+            self.unused.release(pointer % MANY)
 
     def checkpoint_commit(self) -> None:
         """Note that a checkpoint is durable.
@@ -280,7 +314,7 @@ class PageStore:
     def learn_first_unused(self) -> None:
         """Learn from the marked pages, while the disk is opened, which pages were never used."""
         self.in_use.count()
-        self.unused.load(max(self.in_use, default=0) + 1)
+        self.unused.load(max([*self.in_use, *self.of_changes], default=0) + 1)
 
     def learn_free(self, most: int) -> None:
         """Find out which of the next unknown pages, at most `most`, are free.
@@ -288,8 +322,8 @@ class PageStore:
         Nothing can be found out if not all pages in use are marked.
         """
         if self.in_use.all_marked:
-            in_use, pending = self.in_use, set(self.pending)
-            self.unused.learn(most, lambda page: page in in_use or page in pending)
+            in_use, others = self.in_use, {*self.pending, *self.of_changes}
+            self.unused.learn(most, lambda page: page in in_use or page in others)
 
     def stored(self) -> list[tuple[int, MapKind, int]]:
         """Return page, map and birth of every node that is on the media."""
@@ -312,6 +346,27 @@ class PageStore:
     def offset(self, page: int) -> int:
         """Return where a page begins, in bytes of the performance leg."""
         return self._base + page * PAGE
+
+    def _encoded(self, page: int) -> bytes:
+        """Return a frozen node as it is stored, and note its checksum."""
+        stored = encode(self._frozen[page], self.checksums)
+        self.checksums.written(page, checksum_of(stored))
+        return stored
+
+    def _write(self, pages: Iterable[tuple[int, bytes]]) -> None:
+        """Write pages, each with what it stores, in this order; neighbours go in one I/O."""
+        run: list[bytes] = []
+        start = 0
+        for page, stored in pages:
+            if run and page != start + len(run):
+                self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+                run = []
+            if not run:
+                start = page
+            run.append(stored)
+            self.written += 1
+        if run:
+            self._leg.write(self.offset(start), b"".join(run), "checkpoint")
 
     def _read(self, page: int, kind: MapKind, cause: str) -> Node:
         check = self.check(page, kind)

@@ -191,6 +191,11 @@ class Views:
         """Note that the view has to be stored again."""
         self._changed.add(view.id)
 
+    @property
+    def changed(self) -> bool:
+        """True if more than the root of live has changed since the table was last stored."""
+        return not self._changed <= {self.live.id} or bool(self.table.changes)
+
     def store(self) -> None:
         """Bring the stored table up to date. Raises NoSpace, DataLost."""
         self.merge_all()

@@ -39,7 +39,7 @@ def test_what_comes_between_freeze_and_commit_survives(
         disk.write(lba, block(lba + 1))
     disk.checkpoint()
     disk.write(0, block(100))
-    disk.checkpoints.freeze()
+    disk.checkpoints.freeze(whole=True)
     assert disk.checkpoints.phase is Phase.NODES
     disk.snapshot("s")
     disk.write(0, block(101))
@@ -71,7 +71,7 @@ def test_a_resync_copies_a_node_that_only_the_frozen_checkpoint_needs(
         disk.write(lba, block(lba + 1))
     disk.checkpoint()
     disk.return_(1)
-    disk.checkpoints.freeze()
+    disk.checkpoints.freeze(whole=True)
     needed = {page: state.pages.offset(page) for page in state.pages.in_use}
     state.submit(Record(RecordKind.UNMAP, 0, 64))  # alone, without the steps that it earns
     state.log.flush()

@@ -209,7 +209,7 @@ def test_a_node_of_an_unfinished_checkpoint_is_not_taken_for_the_right_one(
     """
     disk = make(BLOCKS, pages=256, segments=24, segment_blocks=1, log_bytes=16384, fanout=4)
     disk.write(0, b"".join(block(tag) for tag in range(1, 9)))
-    disk.checkpoints.freeze()
+    disk.checkpoints.freeze(whole=True)
     disk.checkpoints.write(disk.state.pages.frozen_count)
     disk.abandon()
     unfinished = (folder / "device-0").read_bytes()

@@ -46,18 +46,22 @@ class Reader:
         slots = [self.slot(0), self.slot(1)]
         newest = max(filter(None, slots))
         number, _, position, sequence, generation, _, middle, owners, usage, views = newest[:10]
-        index, references, first_unused, first_free, sealed, live, *used = newest[10:]
+        index, references, first_unused, first_free, sealed, live, whole, many = newest[10:18]
+        used = list(newest[18:])
         self.used: dict[int, set[int]] = {kind: set() for kind in LEAF}  # the pages of each map
-        table = dict(self.entries(usage))
+        self.increments = newest[0] - (whole or newest[0])
+        self.changes = self.changed(number % 2, many)
+        assert bool(many) == bool(self.increments)
+        table = self.map(4, usage)
         assert len(table) == sealed and max(table, default=-1) < first_free
         assert sum(units for units, _ in table.values()) == live
-        assert sum(1 for _ in self.entries(owners)) <= live
-        places = dict(self.entries(middle))
+        assert len(self.map(3, owners)) <= live
+        places = self.map(2, middle)
         self.chunks = {mba: self.chunk(*place) for mba, place in places.items() if place[0] < ALIAS}
         shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}
         self.chunks |= {mba: self.chunks[target] for mba, target in shared.items()}
-        self.shared, self.references = shared, dict(self.entries(references))
-        for *mark, mba in ((key, *value) for key, value in self.entries(index)):
+        self.shared, self.references = shared, self.map(7, references)
+        for *mark, mba in ((key, *value) for key, value in self.map(6, index).items()):
             assert hashlib.blake2b(
                 self.stored(places[mba][0]), digest_size=24
             ).digest() == struct.pack("<3Q", *mark)
@@ -66,7 +70,8 @@ class Reader:
         for _, (*words, root, _, _, _, cursor, state) in self.entries(views):
             if cursor:
                 continue  # of what it leads to, something may be gone
-            content = {lba: self.chunks[mba] for lba, mba in self.entries(root)}
+            leads_to = self.map(1, root) if state == 0 else dict(self.entries(root))
+            content = {lba: self.chunks[mba] for lba, mba in leads_to.items()}
             if state == 0:
                 self.live = content
             elif state == 1:
@@ -86,7 +91,37 @@ class Reader:
         page = self.data[self.performance + 4096 * which :][:4096]
         if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
             return None
-        return struct.unpack_from("<QQQQI18Q", page, 12)
+        return struct.unpack_from("<QQQQI20Q", page, 12)
+
+    def changed(self, slot: int, count: int) -> dict[int, dict[int, Any]]:
+        stream = b""
+        at = self.performance + 4096 * slot + 208
+        for pointer in struct.unpack_from(f"<{count}Q", self.data, at):
+            page, checksum = pointer & 0xFFFFFFFF, pointer >> 32
+            stored = self.data[self.pages + 4096 * page :][:4096]
+            magic, check, number, _, size = struct.unpack_from("<4sIQQI", stored)
+            assert magic == b"LFSI" and check == crc(stored[8:]) == checksum and number == page
+            assert not any(stored[32 + size :])
+            stream += stored[32 : 32 + size]
+        changes: dict[int, dict[int, Any]] = {kind: {} for kind in LEAF}
+        at = 0
+        while at < len(stream):
+            kind, put, gone = struct.unpack_from("<HHH", stream, at)
+            keys = struct.unpack_from(f"<{put}Q", stream, at + 8)
+            at += 8 + 8 * put
+            columns = []
+            for field in LEAF[kind]:
+                columns.append(struct.unpack_from(f"<{put}{field}", stream, at))
+                at += struct.calcsize(f"<{put}{field}")
+            for key, value in zip(keys, zip(*columns, strict=True), strict=True):
+                changes[kind][key] = value[0] if len(value) == 1 else value
+            changes[kind] |= dict.fromkeys(struct.unpack_from(f"<{gone}Q", stream, at))
+            at += 8 * gone
+        return changes
+
+    def map(self, kind: int, pointer: int) -> dict[int, Any]:
+        entries = {**dict(self.entries(pointer)), **self.changes[kind]}
+        return {key: value for key, value in entries.items() if value is not None}
 
     def entries(self, pointer: int) -> Iterator[tuple[int, Any]]:
         if not pointer:
@@ -198,7 +233,7 @@ class Reader:
 def test_a_reader_written_from_the_document_reads_every_view(
     make: Callable[..., LogStructuredDisk], folder: Path, options: dict[str, Any]
 ) -> None:
-    disk = make(40, segments=60, log_bytes=16384 - 512, **options)
+    disk = make(40, segments=60, log_bytes=16384 - 512, pages=500, **options)
     for number in range(1, 120):
         disk.write(number * 7 % 40, block(number % 50 if options else number))
         if number % 17 == 0:
@@ -211,11 +246,14 @@ def test_a_reader_written_from_the_document_reads_every_view(
         if number == 70:
             disk.revert("s51")
             disk.unmap(3, 9)
+        if number in (103, 105, 108, 111):
+            disk.checkpoints.run(whole=number == 103)
         if number == 115:
             disk.write_many([(2, block(301)), (10, block(302) + block(303)), (2, block(304))])
     disk.flush()
     for device in ("device-0", "device-1"):
         reader = Reader(folder / device)
+        assert reader.increments >= 3 and None in reader.changes[2].values()
         assert bool(reader.shared and reader.references) == options.get("deduplication", False)
         assert reader.content(reader.live) == disk.read(0, 40)
         assert reader.snapshots.keys() == disk.state.views.names.keys()

@@ -1,0 +1,111 @@
+"""Changes of maps as pages store them: the entries that an increment of a checkpoint has.
+
+Changes of all maps are one string of bytes, cut into pages. It consists of sections, each of one
+map: its keys with their new values, in columns as in a node, and the keys that it no longer has.
+"""
+
+import struct
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from refmodel.array.layout import PAGE
+from refmodel.core.checksum import crc32c
+from refmodel.log_structured.maps.columns import Column, Table
+from refmodel.log_structured.maps.node import (
+    BIG_ENDIAN,
+    LEAF_FIELDS,
+    WIDTH,
+    MapKind,
+    new_values,
+    swapped,
+)
+
+MAGIC = b"LFSI"
+PREFIX = struct.Struct("<4sI")  # magic, CRC-32C of what follows it
+FIELDS = struct.Struct("<QQI4x")  # page, number of the checkpoint, bytes of changes
+SECTION = struct.Struct("<HHHxx")  # map, keys with values, keys without
+COVERED = PREFIX.size  # the checksum covers everything from this byte on
+ROOM = PAGE - PREFIX.size - FIELDS.size  # bytes of changes in a page
+ENTRIES = 256  # of a section, at most
+
+Changes = dict[int, Any]  # key -> new value; None: no longer there
+
+
+def pages_for(changes: dict[MapKind, Changes]) -> int:
+    """Return how many pages the changes of maps take, at most."""
+    size = 0
+    for kind, changed in changes.items():
+        entry = WIDTH["Q"] + sum(WIDTH[field] for field in LEAF_FIELDS[kind])
+        size += len(changed) * entry + -(-len(changed) // ENTRIES) * SECTION.size
+    return -(-size // ROOM)
+
+
+def cut(changes: dict[MapKind, Changes]) -> Iterator[bytes]:
+    """Yield the bytes of the changes of maps, as much as fits a page at a time."""
+    waiting = bytearray()
+    for section in _sections(changes):
+        waiting += section
+        while len(waiting) >= ROOM:
+            yield bytes(waiting[:ROOM])
+            del waiting[:ROOM]
+    if waiting:
+        yield bytes(waiting)
+
+
+def _sections(changes: dict[MapKind, Changes]) -> Iterator[bytes]:
+    for kind, changed in changes.items():
+        items = iter(changed.items())
+        while some := [*islice(items, ENTRIES)]:
+            put = [(key, value) for key, value in some if value is not None]
+            columns: list[Column] = [array("Q", [key for key, _ in put])]
+            values = new_values(kind, 0, [value for _, value in put])
+            columns += values.columns if isinstance(values, Table) else [values]
+            columns.append(array("Q", [key for key, value in some if value is None]))
+            if BIG_ENDIAN:
+                columns = [*map(swapped, columns)]
+            yield b"".join([SECTION.pack(kind, len(put), len(some) - len(put)), *columns])
+
+
+def encode(page: int, number: int, part: bytes) -> bytes:
+    """Return a page that stores a part of the changes of the checkpoint of this number."""
+    covered = (FIELDS.pack(page, number, len(part)) + part).ljust(PAGE - COVERED, b"\0")
+    return PREFIX.pack(MAGIC, crc32c(covered)) + covered
+
+
+def checksum_of(stored: bytes) -> int:
+    """Return the checksum that a page has of its content."""
+    return int(PREFIX.unpack_from(stored)[1])
+
+
+def is_stored(page: int, stored: bytes, checksum: int) -> bool:
+    """Return whether these are the whole changes of this page that have this checksum."""
+    magic, crc = PREFIX.unpack_from(stored)
+    if (magic, crc, FIELDS.unpack_from(stored, COVERED)[0]) != (MAGIC, checksum, page):
+        return False
+    return bool(crc32c(stored[COVERED:]) == crc)
+
+
+def decode(stored: Iterable[bytes]) -> dict[MapKind, Changes]:
+    """Return the changes in pages that `is_stored` accepts, in their order: the last one counts."""
+    stream = bytearray()
+    for page in stored:
+        _, _, size = FIELDS.unpack_from(page, COVERED)
+        stream += page[PAGE - ROOM :][:size]
+    changes: dict[MapKind, Changes] = {}
+    at = 0
+    while at < len(stream):
+        number, put, removed = SECTION.unpack_from(stream, at)
+        at += SECTION.size
+        kind, columns = MapKind(number), []
+        for field, count in [*((field, put) for field in "Q" + LEAF_FIELDS[kind]), ("Q", removed)]:
+            column = array(field, bytes(stream[at : at + count * WIDTH[field]]))
+            columns.append(swapped(column) if BIG_ENDIAN else column)
+            at += count * WIDTH[field]
+        keys, *values, gone = columns
+        rows = values[0] if len(values) == 1 else zip(*values, strict=True)
+        changed = changes.setdefault(kind, {})
+        changed.update(zip(keys, rows, strict=True))
+        changed.update(dict.fromkeys(gone))
+    return changes
