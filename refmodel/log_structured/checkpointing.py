@@ -3,7 +3,9 @@
 First what waits in memory is put into the maps, some in each step, until little is left. Then the
 checkpoint freezes: the maps and the position in the log, as they are at one moment. Its nodes are
 never changed from then on; a change of the maps copies them. They are written, some in each step.
-When all are on the media, the slot is written, and the log is truncated to the position.
+When all are on the media, the slot is written, and the log is truncated to the position. Mostly a
+checkpoint is an increment (increments.py): then what has changed in the maps is frozen and written,
+and no node.
 
 Each operation earns a step. How much a step does follows from how much is left, and from how much
 the log can still take. So the checkpoint ends before the log is full, and no operation pays for it

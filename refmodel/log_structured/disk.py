@@ -146,12 +146,13 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def close(self) -> None:
         """Flush, and close the disk. Requests that are in flight happen first.
 
-        If opening would replay much of the log, a checkpoint is taken.
+        If opening would replay much of the log, or put changes into the maps, a whole checkpoint is
+        taken.
         """
         if not self.broken and self.array.writable:
             self._quiesce()
             self.state.log.flush()
-            if self.state.log.used > REPLAYED:
+            if self.state.log.used > REPLAYED or self.state.increments.page_count:
                 with suppress(DiskError, OSError):  # the log has everything
                     self._checkpoint()
         self.abandon()

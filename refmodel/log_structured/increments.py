@@ -62,7 +62,7 @@ class Increments:
     def may_be_next(self) -> bool:
         """Return whether the next checkpoint may be an increment."""
         pages, changes = self._pages, self._changes()
-        if self._whole is None or changes is None or pages.crowded or self._views.changed:
+        if self._whole is None or changes is None or pages.crowded or self._views.have_changed():
             return False
         if len(self._array.in_state(ComponentState.ACTIVE)) < len(self._array.members):
             return False

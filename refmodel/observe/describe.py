@@ -39,7 +39,9 @@ def _log(disk: LogStructuredDisk) -> Iterator[str]:
     yield f"durable log   {used} of {whole} used, from position {log.tail} to {log.head}"
     yield f"              next record {log.sequence}, generation {log.generation}"
     yield f"              recovery rewrote {log.remirrored} of the copies of records"
-    yield f"checkpoint    number {number}, in slot {number % 2}"
+    increments = disk.state.increments.page_count
+    kind = f"an increment, with {counted(increments, 'page')} of changes" if increments else "whole"
+    yield f"checkpoint    number {number}, in slot {number % 2}, {kind}"
     yield f"bank          {counted(len(disk.state.chunks.bank), 'chunk')} to be destaged"
 
 
@@ -80,7 +82,8 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
         names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
     yield (
         f"pages     {pages.used_count} in use, {pages.free_count} free, "
-        f"{len(pages.pending)} free after the next checkpoint"
+        f"{len(pages.pending)} free after the next whole checkpoint, "
+        f"{len(pages.of_changes)} with changes since the last one"
     )
     for kind, name in names.items():
         yield f"  {name:<28} {pages.used[kind]:>6} {'node' if pages.used[kind] == 1 else 'nodes'}"

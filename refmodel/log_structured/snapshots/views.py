@@ -191,9 +191,8 @@ class Views:
         """Note that the view has to be stored again."""
         self._changed.add(view.id)
 
-    @property
-    def changed(self) -> bool:
-        """True if more than the root of live has changed since the table was last stored."""
+    def have_changed(self) -> bool:
+        """Return whether more than the root of live has changed since the table was stored."""
         return not self._changed <= {self.live.id} or bool(self.table.changes)
 
     def store(self) -> None:

@@ -207,6 +207,18 @@ LOG = [
         "checkpoints since the disk was created",
         lambda disk: disk.state.checkpoint_number,
     ),
+    _counter(
+        "checkpoint.increments",
+        "checkpoints",
+        "checkpoints since the disk was opened that stored changes of the maps in place of nodes",
+        lambda disk: disk.state.increments.count,
+    ),
+    _gauge(
+        "pages.of_changes",
+        "pages",
+        "pages of changes since the last whole checkpoint",
+        lambda disk: disk.state.increments.page_count,
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from refmodel.bench.cleaning_theory import greedy
 from refmodel.bench.scale import cleaning_in_steps, node_writes, table
+from refmodel.log_structured.increments import Increments
 from refmodel.bench.scale.cleaning_in_steps import Amplification, Row
 from refmodel.cli import main
 from refmodel.log_structured.geometry import plan
@@ -70,10 +71,19 @@ def test_writes_are_measured_while_a_snapshot_is_reclaimed_and_a_device_is_rebui
     assert 0 < row.repairing.p999 <= row.repairing.longest
 
 
-def test_uniform_writes_change_no_more_nodes_than_the_trees_allow() -> None:
+def test_whole_checkpoints_write_no_more_nodes_than_the_trees_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Beside the leaves that change by chance, a checkpoint writes inner nodes and new leaves."""
+    monkeypatch.setattr(Increments, "may_be_next", lambda self: False)
     row = node_writes.measure(1 << 14, "uniform", writes=2000)
     assert row.ratio is not None and 0.9 < row.ratio < 1.25
+
+
+def test_increments_write_far_less() -> None:
+    row = node_writes.measure(1 << 14, "uniform", writes=6000)
+    assert row.ratio is not None and row.ratio < 0.25
+    assert node_writes.measure(1 << 14, "zipf", writes=6000).node_bytes < 0.25
 
 
 def test_sequential_writes_change_few_nodes() -> None:

@@ -233,7 +233,7 @@ class Reader:
 def test_a_reader_written_from_the_document_reads_every_view(
     make: Callable[..., LogStructuredDisk], folder: Path, options: dict[str, Any]
 ) -> None:
-    disk = make(40, segments=60, log_bytes=16384 - 512, pages=500, **options)
+    disk = make(40, segments=60, log_bytes=16384 - 512, **options)
     for number in range(1, 120):
         disk.write(number * 7 % 40, block(number % 50 if options else number))
         if number % 17 == 0:
