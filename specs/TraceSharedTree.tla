@@ -24,6 +24,9 @@
 (*   by numbers, and their epochs are told: `taken`.                       *)
 (* - A checkpoint is frozen at one moment and counts at a later one.  Both *)
 (*   the frozen one and the durable one keep their nodes meanwhile.        *)
+(* - A checkpoint may be an increment of the last whole one (LoggedTree):  *)
+(*   it writes no nodes.  A crash takes the trees back to the whole one,   *)
+(*   then the increment's changes are merged.                              *)
 (* - A node that no checkpoint can refer to is free at once.               *)
 (* - The other maps of the engine have nodes among these: `others`, each   *)
 (*   of which only one map refers to.                                      *)
@@ -230,6 +233,10 @@ FollowCommit ==
         /\ frozen' = {}
         /\ UNCHANGED <<node, survivors, taken, changing>>
 
+FollowIncrement ==      \* It has the roots of the newest checkpoint that wrote nodes, and changes of live beside.
+    /\ Line.whole = number
+    /\ UNCHANGED <<vars, number, taken, changing, frozen>>
+
 Whole == {f \in frozen : f.number = Line.number}      \* It was being written, and is whole.
 
 FollowLoad ==           \* Memory is what the checkpoint was.
@@ -256,7 +263,7 @@ FollowCreate ==         \* A new disk: nothing was known of it.
     /\ survivors' = survivors
 
 Follow ==
-    CASE Line.event = "checkpoint_commit" -> FollowCommit
+    CASE Line.event = "checkpoint_commit" -> IF Line.whole = Line.number THEN FollowCommit ELSE FollowIncrement
       [] Line.action = "merge"            -> FollowMerge /\ Quiet
       [] Line.action = "snapshot"         -> FollowSnapshot /\ Quiet
       [] Line.action = "delete"           -> FollowDelete /\ Quiet

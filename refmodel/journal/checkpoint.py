@@ -127,9 +127,8 @@ def decode(page: bytes) -> Checkpoint | None:
     magic, crc = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
-    *values, changes = FIELDS.unpack_from(page, HEADER.size)[:-KINDS]
-    pages = FIELDS.unpack_from(page, HEADER.size)[-KINDS:]
+    fields = FIELDS.unpack_from(page, HEADER.size)
+    values, changes, pages = fields[: -KINDS - 1], fields[-KINDS - 1], fields[-KINDS:]
     pointers = page[HEADER.size + FIELDS.size :][: changes * POINTER.size]
-    return Checkpoint(
-        *values, pages=pages, changes=tuple(at for (at,) in POINTER.iter_unpack(pointers))
-    )
+    found = replace(Checkpoint(*values), pages=pages)
+    return replace(found, changes=tuple([at for (at,) in POINTER.iter_unpack(pointers)]))

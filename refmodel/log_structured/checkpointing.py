@@ -102,7 +102,6 @@ class Checkpointer:
         self, logged: int, space: Earned | None, blocks: int, freezes: bool, made: int
     ) -> bool:
         """Do the step that `step` describes. `made` is how many nodes were made since the last."""
-        pages = self._state.pages
         if self.phase is Phase.MERGE:
             left, least = self.waiting(), self.pace.least * max(1, blocks)
             done = self._share(left, self._logged(logged, self.pace.freeze), space, least)

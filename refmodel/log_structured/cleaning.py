@@ -34,8 +34,7 @@ CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
 USUAL_WRITES = 80  # for which there is room when a cleaning begins
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
-LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
-ONE_DEAD_IN = 12  # segments' worth of space that is not live
+BATCH = 3  # dead segments that a checkpoint frees
 LEAST_REMOVED = 16  # dropped chunks per block of a write, by a step before a victim is chosen
 # For each MANY segments beyond FEW, cleaning begins one free segment earlier, and a checkpoint
 # frees one more: the larger the disk, the more nodes a checkpoint writes.
@@ -91,16 +90,11 @@ class Cleaning:
 
     @property
     def batch(self) -> int:
-        """Dead segments before a checkpoint frees them, if there is room: fewer the more is live.
+        """Dead segments before a checkpoint frees them, if there is room.
 
-        A checkpoint of a small disk writes nearly every node, however few it frees. But segments
-        that are dead hold nothing, so those in use are fuller.
+        Few, since segments that are dead hold nothing, so those in use are fuller.
         """
-        segments, shape = self._state.segments, self._state.geometry
-        if not shape.separates_streams:
-            return 1 + self._more
-        not_live = shape.segments - segments.live // segments.units
-        return max(LEAST_BATCH, min(MOST_BATCH, not_live // ONE_DEAD_IN)) + self._more
+        return (BATCH if self._state.geometry.separates_streams else 1) + self._more
 
     def step(self, record: Record) -> bool:
         """Do what a write earns. Raises NoSpace, DataLost.

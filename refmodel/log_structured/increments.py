@@ -3,7 +3,8 @@
 A whole checkpoint writes every node that has changed, even if one entry of it has. An increment
 writes the changed entries of all maps side by side, into pages of their own. Its slot has the roots
 of the last whole checkpoint, and the pages of all increments since. Recovery loads those maps and
-puts the changes into them, then replays the log. So an increment frees segments and truncates the
+puts the changes into them, then replays the log. The owners of places are not stored: they follow
+from the middle map. So an increment frees segments and truncates the
 log as a whole checkpoint does. But its roots are older, so it frees no page: the nodes that the
 whole checkpoint has stay, and those in memory are still changed in place.
 
@@ -44,7 +45,7 @@ class Increments:
         self._array = array
         self._pages = pages
         self._views = views
-        self._maps = maps  # besides that of live and the table of views
+        self._maps = maps  # whose changes are stored, besides that of live
         self._whole: Checkpoint | None = None  # the slot of the last whole checkpoint that counts
         self._pointers: list[int] = []  # to the pages of changes since then
         self._parts: Iterator[bytes] = iter(())  # of the frozen changes, not written yet

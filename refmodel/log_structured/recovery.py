@@ -10,6 +10,7 @@ from typing import Any
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.chunks.deduplication import ALIAS
 from refmodel.log_structured.maps.changes import Changes
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
@@ -63,17 +64,27 @@ def put_changes(state: DiskState, changes: dict[MapKind, Changes]) -> None:
     """
     trees: dict[MapKind, Tree[Any]] = {tree.kind: tree for tree in state.service_maps}
     trees[MapKind.LOGICAL] = state.views.live_map
+    if moved := changes.get(MapKind.MIDDLE):
+        places = zip(moved, state.chunks.middle.get_many([*moved]), strict=True)
+        owners: Changes = {entry[0]: None for _, entry in places if entry and not entry[0] & ALIAS}
+        owners |= {entry[0]: mba for mba, entry in moved.items() if entry and not entry[0] & ALIAS}
+        changes[MapKind.SEGMENT_OWNERS] = owners
     for kind, changed in changes.items():
-        tree, keys = trees[kind], sorted(changed)
-        for at in range(0, len(keys), PUT_AT_ONCE):
-            state.survey.finish_if_scarce()
-            some = keys[at : at + PUT_AT_ONCE]
-            put = [key for key in some if changed[key] is not None]
-            tree.put_many(put, [changed[key] for key in put])
-            gone = [key for key in some if changed[key] is None]
-            stored = zip(gone, Tree.get_many(tree, gone), strict=True)
-            tree.remove_many([key for key, value in stored if value is not None])
+        put(state, trees[kind], changed)
     state.increments.record()
+
+
+def put(state: DiskState, tree: Tree[Any], changes: Changes) -> None:
+    """Put changes into a tree: new values, and None for what is there no more. Raises DataLost."""
+    keys = sorted(changes)
+    for at in range(0, len(keys), PUT_AT_ONCE):
+        state.survey.finish_if_scarce()
+        some = keys[at : at + PUT_AT_ONCE]
+        new = [key for key in some if changes[key] is not None]
+        tree.put_many(new, [changes[key] for key in new])
+        gone = [key for key in some if changes[key] is None]
+        stored = zip(gone, Tree.get_many(tree, gone), strict=True)
+        tree.remove_many([key for key, value in stored if value is not None])
 
 
 def load(state: DiskState) -> Checkpoint:

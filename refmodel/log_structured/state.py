@@ -61,7 +61,8 @@ class DiskState:
         leaves_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
         self.survey = Survey(self.pages, self.segments, READ_AHEAD, leaves_ahead)
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
-        maps = [tree for tree in self.service_maps if tree is not self.views.table]
+        derived = (self.views.table, self.segments.owners)
+        maps = [tree for tree in self.service_maps if tree not in derived]
         self.increments = Increments(array, self.pages, self.views, maps)
         self.trees = TreeEvents(self.views, self.pages, array.events)
         self.reclaimer = Reclaimer(
@@ -221,8 +222,9 @@ class DiskState:
         """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
 
         It may be an increment of an earlier one if it need not be `whole`. The bank is destaged, so
-        that the maps know where all data is. Raises NoSpace, DataLost; OSError if no segment is free: the host has refused checkpoints again and again. What they
-        would have freed is free when the disk is opened again.
+        that the maps know where all data is. Raises NoSpace, DataLost; OSError if no segment is
+        free: the host has refused checkpoints again and again. What they would have freed is free
+        when the disk is opened again.
         """
         try:
             self.chunks.destage_all()

@@ -2,8 +2,8 @@
 
 What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
 `pending` until the next whole checkpoint is durable. Pages of changes, which increments of a
-checkpoint have, are apart: no map leads to them. It is not stored which pages are in use: when a disk
-is opened, or after that, its trees are walked, and their pages are marked (page_marking.py).
+checkpoint have, are apart: no map leads to them. It is not stored which pages are in use: when a
+disk is opened, or after that, its trees are walked, and their pages are marked (page_marking.py).
 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
@@ -257,16 +257,13 @@ class PageStore:
         self.of_changes = {pointer % MANY for pointer in pointers}
         checks = [self.check_changes(pointer) for pointer in pointers]
         return [
-            self._leg.read(check.offset, check.length, check.accept, "recovery")
-            for check in checks
+            self._leg.read(check.offset, check.length, check.accept, "recovery") for check in checks
         ]
 
     def check_changes(self, pointer: int) -> Check:
         """Return how to recognise the changes that a pointer refers to."""
         checksum, page = divmod(pointer, MANY)
-        return Check(
-            self.offset(page), PAGE, lambda data: changes.is_stored(page, data, checksum)
-        )
+        return Check(self.offset(page), PAGE, lambda data: changes.is_stored(page, data, checksum))
 
     def free_changes(self, pointers: list[int]) -> None:
         """Free pages of changes, which no checkpoint that may count refers to any more."""

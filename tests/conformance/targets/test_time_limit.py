@@ -78,7 +78,8 @@ def test_a_target_that_hangs_fails(hang: Callable[[], None], limit: str) -> None
     assert time.monotonic() - started < 30
     verdict = judge([trace], {"model": named("model")})[0]
     assert verdict.kind == "hang" and verdict.at == 2
-    assert verdict.actual == f"no answer to write within {limit}"
+    wall = "0.6 seconds"  # on a busy machine it may be reached before the limit of CPU time
+    assert verdict.actual in {f"no answer to write within {least}" for least in (limit, wall)}
     assert hang.__name__ in verdict.reason, "it says where"
 
 

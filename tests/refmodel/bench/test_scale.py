@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 from refmodel.bench.cleaning_theory import greedy
 from refmodel.bench.scale import cleaning_in_steps, node_writes, table
-from refmodel.log_structured.increments import Increments
 from refmodel.bench.scale.cleaning_in_steps import Amplification, Row
 from refmodel.cli import main
 from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.increments import Increments
 
 STEP = 32  # nodes that the steps which an operation earns may make
 

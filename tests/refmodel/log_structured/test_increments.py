@@ -147,7 +147,7 @@ def test_a_disk_of_many_nodes_is_what_it_was(folder: Path) -> None:
     for tag in range(6):
         disk.write_many([(choose.randrange(16384), block(tag)) for _ in range(60)])
         disk.checkpoints.run(whole=False)
-    assert disk.state.increments.page_count > 6
+    assert disk.state.increments.page_count >= 6
     expected = disk.read(0, 16384)
     power.cut()
     disk.abandon()
