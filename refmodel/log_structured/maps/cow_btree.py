@@ -48,6 +48,7 @@ class Tree(Generic[V]):
         self.frozen = 0  # nodes born at this time or before are shared with a snapshot
         self.born = 0  # when new nodes are born; 0: when they are made
         self.changes: dict[int, V | None] | None = None  # since a checkpoint, if recorded
+        self.most_changes = 0  # more are not recorded
         self.release = release or pages.free
         self._pairs = len(fields_of(kind, 0)) == 2  # whether a value has two fields
         self._capacity = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
@@ -342,6 +343,8 @@ class Tree(Generic[V]):
     def _record(self, keys: Iterable[int], values: Iterable[V | None]) -> None:
         if self.changes is not None:
             self.changes.update(zip(keys, values, strict=False))
+            if len(self.changes) > self.most_changes:
+                self.changes = None
 
     def _copy(self, node: Node) -> Node:
         """Return a copy, which may be changed in place, of a node that others may refer to."""

@@ -122,6 +122,22 @@ def test_pages_of_changes_are_few(disk: LogStructuredDisk) -> None:
     assert audit(disk.state) == []
 
 
+def test_changes_that_no_increment_could_take_are_not_kept_in_memory(folder: Path) -> None:
+    shape = plan(16384, block_bytes=512, segment_blocks=64, pages=3000)
+    create(folder, shape, sync=False)
+    disk = open_disk(folder, sync=False)
+    disk.checkpoint()
+    for lba in range(0, 16384, 1024):
+        disk.write(lba, block(lba) * 1024)
+    disk.state.views.merge_all()
+    tree = disk.state.views.live_map
+    assert tree.changes is None and tree.most_changes < 16384
+    assert not increments(disk) and tree.changes == {}, "the next checkpoint is whole"
+    disk.write(1, block(1))
+    assert increments(disk) == 1
+    disk.abandon()
+
+
 def test_a_clean_close_leaves_no_changes_to_put_into_the_maps(
     disk: LogStructuredDisk, folder: Path
 ) -> None:
