@@ -21,8 +21,10 @@ Read ==         \* The pages that a view, the newest checkpoint or the one on it
     \union UNION {Held(Nodes, c) \union Logged(c) : c \in pending}
 
 (* Leaves out what the other pages hold: nothing reads them before they are written.  What a page held before it was
-   written is left out too: if a power cut brings it back, nothing refers to the page (Durable). *)
-Shown == <<[p \in Read |-> Nodes[p]], DOMAIN cache, DOMAIN before, slot, log,
+   written is left out too: if a power cut brings it back, nothing refers to the page (Durable).  What is on the media
+   and in the cache is shown twice, since a mistake may make them differ. *)
+Shown == <<[p \in Read |-> Nodes[p]], [p \in Read \intersect DOMAIN before |-> disk[p]],
+           DOMAIN cache, DOMAIN before, slot, log,
            phase, maps, epoch, free, limbo, changed, pending, replayed, seen>>
 
 (* Histories that begin with a whole checkpoint: a block was written with zeroes, and nothing after it.  A blank disk
