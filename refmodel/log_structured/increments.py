@@ -64,7 +64,7 @@ class Increments:
     def may_be_next(self) -> bool:
         """Return whether the next checkpoint may be an increment."""
         pages, changes = self._pages, self._changes()
-        if self._whole is None or changes is None or pages.crowded or self._views.have_changed():
+        if self._whole is None or changes is None or pages.crowded or self._views.have_changed:
             return False
         if len(self._array.in_state(ComponentState.ACTIVE)) < len(self._array.members):
             return False
@@ -118,7 +118,7 @@ class Increments:
         return decode(self._pages.load_changes(self._pointers))
 
     def _trees(self) -> list[Tree[Any]]:
-        return [self._views.live_map, self._views.table, *self._maps]
+        return [self._views.live_map, *self._maps]
 
     def _changes(self) -> dict[MapKind, Changes] | None:
         """Return the changes by map; None if not all were recorded."""

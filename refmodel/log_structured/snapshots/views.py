@@ -63,6 +63,7 @@ class Views:
         self.names: dict[str, View] = {}
         self.deleted: list[View] = []  # waiting for reclaim; the first is being reclaimed
         self._changed: set[int] = set()
+        self.have_changed = False  # since the table was stored, other than by writes to live
         self.frozen_maps = MergeQueue()
         self._next_id = 1
         self.live_map = self._new_live_map(self._next_id, 0)
@@ -185,15 +186,13 @@ class Views:
         del self.by_id[view.id]
         self.deleted.remove(view)
         self._changed.discard(view.id)
+        self.have_changed = True
         self.table.remove(view.id)
 
     def touch(self, view: View) -> None:
         """Note that the view has to be stored again."""
         self._changed.add(view.id)
-
-    def have_changed(self) -> bool:
-        """Return whether more than the root of live has changed since the table was stored."""
-        return not self._changed <= {self.live.id} or bool(self.table.changes)
+        self.have_changed = True
 
     def store(self) -> None:
         """Bring the stored table up to date. Raises NoSpace, DataLost."""
@@ -212,12 +211,14 @@ class Views:
             )
             self.table.put(id, stored)
         self._changed.clear()
+        self.have_changed = False
 
     def load(self, root: int, next_id: int) -> None:
         """Read the table that a checkpoint refers to, when the disk is opened. Raises DataLost."""
         self.table.root = root
         self.by_id.clear()
         self._changed.clear()
+        self.have_changed = False
         self._next_id = next_id
         for id, stored in self.table.items():
             name = NAME.pack(*stored[:8])

@@ -175,3 +175,15 @@ def test_a_disk_of_many_nodes_is_what_it_was(folder: Path) -> None:
     again.settle()
     assert audit(again.state) == []
     again.abandon()
+
+
+def test_a_snapshot_that_came_and_went_has_changed_the_views(disk: LogStructuredDisk) -> None:
+    """What was written before it was merged into its map, and not into that of live."""
+    disk.write(1, block(100))
+    before = disk.state.increments.count
+    disk.unmap(1, 1)
+    disk.snapshot("s")
+    disk.delete("s")
+    disk.state.reclaimer.reclaim_all()
+    assert [view.id for view in disk.state.views.by_id.values()] == [disk.state.views.live.id]
+    assert increments(disk) == before, "the next checkpoint is whole"
