@@ -194,7 +194,7 @@ DEFINITIONS = [
     "TreeLegDiskRecovery.answers_again",
     "LegDiskProgress.weather",
     "LegDiskProgress.places_for",
-    "LegDiskProgress.planned",
+    "RequestProgress.planned",
     "LegDiskProgress.small_sizes",
     "LegDiskProgress.admissible",
     "ProvedTreeDiskBounds.tree_device_blocks",

@@ -3,8 +3,8 @@ snapshot left refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds ProvedTreeDiskInvariant
-  ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode LegProgress LegDiskMachine
-  LegDiskExecution LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
+  ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode RequestProgress LegProgress
+  LegDiskMachine LegDiskExecution LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
 Import DiskMachine(programs, run_request, run_upkeep, run_format).
 Local Open Scope string_scope.
 

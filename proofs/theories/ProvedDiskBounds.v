@@ -1,7 +1,7 @@
 (** How many block I/Os a request and recovery take at most, and that none is past the end of the device. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
-  ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests LegProgress.
+  ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests RequestProgress.
 
 Section Bounds.
 Context `{!blocks, !blocks_laws} {torn : tearing}.

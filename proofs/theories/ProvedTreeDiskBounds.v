@@ -5,7 +5,7 @@ From LogDisk Require TreeStore TreeBlocks TreeRoots TreeIndexBounds SharedTree S
   SharedTreeInvariant.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedTreeMaps.
 From LogDisk Require Import ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery
-  ProvedDiskRequests ProvedDiskBounds LegProgress.
+  ProvedDiskRequests ProvedDiskBounds RequestProgress.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests.
 Import ProvedTreeDisk(page_address, layout_of, beside, beside_codec, beside_of, maps_of, tree_superblock).
 Import TreeIndex(trees).
