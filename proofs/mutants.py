@@ -47,6 +47,8 @@ NEAREST = {
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",
+    "RecordedImplementation.v": "OverlappingDiskQueue",
+    "ServedDiskTheorem.v": "ServedDiskTheorem",
 }
 
 
