@@ -44,6 +44,7 @@ NEAREST = {
     "LegCode.v": "LegCode",
     "LegProgress.v": "LegProgress",
     "LegDiskMachine.v": "LegDiskRefinement",
+    "LegDiskUpkeep.v": "LegDiskUpkeep",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",

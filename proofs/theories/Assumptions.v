@@ -32,7 +32,7 @@ Definition all_theorems :=
    @proved_disk_refines_contract, @served_disk_refines_contract, @leg_disk_refines_contract,
    @mirrored_disk_refines_contract, @raid_disk_refines_contract, @served_leg_disk_refines_contract,
    @served_mirrored_disk_refines_contract, @served_raid_disk_refines_contract, @leg_requests_answered,
-   @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @progress_needs_turns,
+   @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @leg_upkeep_ends, @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
    @update_cost, @group_cost, @read_cost, @write_is_taken, @group_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution,
@@ -47,7 +47,7 @@ Definition all_theorems :=
    @served_tree_leg_disk_refines_contract, @served_mirrored_tree_disk_refines_contract,
    @served_raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot,
    @tree_leg_disk_keeps_exactly, @tree_leg_disk_walks_end, @tree_leg_requests_answered,
-   @tree_leg_recovery_ends, @tree_leg_resync_ends, @mirrored_tree_disk_execution,
+   @tree_leg_recovery_ends, @tree_leg_resync_ends, @tree_leg_upkeep_ends, @mirrored_tree_disk_execution,
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution).
 Print Assumptions all_theorems.
 
@@ -82,6 +82,7 @@ Definition all_counterexamples :=
    @LegDiskProgressWitnesses.tree_snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
    @LegDiskProgressWitnesses.tree_groups_need_places,
    @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
+   @LegDiskProgressWitnesses.upkeep_needs_devices, @LegDiskProgressWitnesses.tree_upkeep_needs_devices,
    @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
    @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,
    @OverlappingDiskWitnesses.apart_needs_profile, @OverlappingDiskWitnesses.queue_needs_contract,

@@ -15,7 +15,7 @@ From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
   LegDiskResync Progress.
-From LogDisk Require ServedDiskTheorem ServedDiskExecution.
+From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
 
 (** ** The contract *)
 
@@ -704,6 +704,16 @@ Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} size c
   ends_well (weather count) (settle_turn size count) settled_ok (settle_turns size count (length ms))
     (Idle y ms c, x, h).
 Proof. intros ?? Hz Hlives. by eapply resync_ends; [|apply ProvedDiskRefinement.proved_programs_safe|..]. Qed.
+
+(** 18. And so does upkeep, whatever the scheduler asks for between two requests: a checkpoint, a collection,
+or a cleaning with any moves. *)
+Theorem leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h u :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size →
+  ends_well (weather count) (LegDiskUpkeep.upkeep_turn proved_programs size u) LegDiskUpkeep.idle_again
+    (LegDiskUpkeep.upkeep_turns (length ms) (ProvedDiskBounds.upkeep_ios (shape y) u)) (Idle y ms c, x, h).
+Proof. intros ??. by apply LegDiskUpkeep.whole_map_upkeep_is_finished. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)

@@ -8,7 +8,7 @@ From LogDisk Require DiskMachineShape DiskMachineProgress ProvedDiskProgress Pro
   ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskProgress ProvedTreeDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProgress LegDiskGroups
   LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery TreeLegDiskExecution.
-From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution.
+From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
 
 (** ** Shared trees on blocks
 
@@ -362,6 +362,18 @@ Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} b
   Progress.ends_well (LegDiskProgress.weather count) (LegDiskResync.settle_turn size count)
     LegDiskResync.settled_ok (LegDiskResync.settle_turns size count (length ms)) (Idle y ms c, x, h).
 Proof. intros laws ? Hz Hlives. by eapply LegDiskResync.resync_ends; [|by apply tree_programs_safe|..]. Qed.
+
+(** 20. Upkeep ends, as in 18; steps of walks too. *)
+Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
+    h u :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted (tree_programs bits) size count n z →
+  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) →
+  tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  Progress.ends_well (weather count) (LegDiskUpkeep.upkeep_turn (tree_programs bits) size u)
+    LegDiskUpkeep.idle_again (LegDiskUpkeep.upkeep_turns (length ms) (tree_upkeep_ios y u))
+    (Idle y ms c, x, h).
+Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
 
 (** 12. An execution on two mirrors: writes that a power cut has on one device only, a checkpoint that it
 leaves half written on both, a degraded write and a checkpoint, all devices gone, one that comes back with
