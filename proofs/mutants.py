@@ -44,9 +44,12 @@ NEAREST = {
     "LegCode.v": "LegCode",
     "LegProgress.v": "LegProgress",
     "LegDiskMachine.v": "LegDiskRefinement",
+    "LegDiskUpkeep.v": "LegDiskUpkeep",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",
+    "RecordedImplementation.v": "OverlappingDiskQueue",
+    "ServedDiskTheorem.v": "ServedDiskTheorem",
 }
 
 

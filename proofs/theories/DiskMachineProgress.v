@@ -1,10 +1,9 @@
-(** Progress of a disk on one device, as that on a leg ([LegDiskProgress.v]): requests are answered and
-recovery ends after a bounded number of turns, as long as what programs assume of digests is true
-([Codec.v]). The power stays on meanwhile. *)
+(** Progress of a disk on one device: requests are answered and recovery ends after a bounded number of turns,
+as long as what programs assume of digests is true ([Codec.v]). The power stays on meanwhile.
+[LegDiskProgress.v] proves the same of a disk on a leg. *)
 From stdpp Require Import list.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
-  ProvedDiskRequests LegProgress LegDiskProgress DiskMachine Progress.
-Import LegDiskProgress(planned, answers_admissible, planned_within, planned_answered, collected_planned).
+  ProvedDiskRequests DiskMachine RequestProgress Progress.
 
 Section Machine.
 Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U).

@@ -4,7 +4,7 @@ bounded number of turns, while other devices fail between any two I/Os. The sche
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress
-  ProvedDiskBounds Devices Leg LegCorrect LegRefine LegProgress.
+  ProvedDiskBounds Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress
   LegDiskProgress.
 Import DiskMachine(programs, crash_safe_programs, run_group, run_upkeep).

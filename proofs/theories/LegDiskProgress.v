@@ -8,7 +8,7 @@ with trees. It is what [build/proved-disk] falls back on where its own proposal 
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds
-  Devices Leg LegCorrect LegRefine LegProgress.
+  Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress.
 Import DiskMachine(programs, crash_safe_programs, run_request, run_upkeep).
 
@@ -127,12 +127,10 @@ End Machine.
 Section Requests.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
-(** Where so many blocks go; nothing, if [collecting] is asked for first. *)
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation machine := (machine C Y).
+Local Notation planned := (planned places_for).
 Implicit Types (x : array C) (y : Y) (q : request) (ms h : list nat) (z : machine).
-
-Definition planned y q : option (list nat) := places_for y (length (data_of q)).
 
 (** What the scheduler does with the request [q]. *)
 Inductive turn q : machine → list (entry block) → machine → Prop :=
@@ -156,24 +154,12 @@ Definition answered_ok q (es : list (entry block)) (_ : machine) : Prop :=
 (** Four turns, and those of [n] I/Os: each block I/O is at most two on each member, and one more. *)
 Definition turns_of (w n : nat) : nat := 4 + ios_on w n.
 
-(** What is asked of the programs: a request within the stated sizes, at the places that are planned, takes so
-many I/Os on one device and is answered [Ok]; and places are found once they are collected. *)
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (admissible : Y → request → Prop) (ios : Y → request → nat).
 
-Record answers_admissible : Prop := {
-  planned_within y f d q places : represents y f d → admissible y q → planned y q = Some places →
-    runs_within size (ios y q) (run_request D y places q) (Medium f []);
-  planned_answered y f d q places : represents y f d → admissible y q → planned y q = Some places →
-    granted (run_request D y places q) (Medium f []) →
-    (execute (run_request D y places q) (Medium f [])).1.1.2 = Ok;
-  collected_planned y f d q : represents y f d → admissible y q → planned y q = None →
-    ∃ y', run_upkeep D y collecting = Done y' ∧ represents y' f d ∧ admissible y' q ∧
-      is_Some (planned y' q) ∧ ios y' q = ios y q;
-}.
-
-Context {laws : cutting_laws count} (answers : answers_admissible).
+Context {laws : cutting_laws count} 
+  (answers : answers_admissible D size places_for collecting represents admissible ios).
 
 Lemma planned_ends y f d ms c x h q places :
   represents y f d → admissible y q → planned y q = Some places →
@@ -204,7 +190,8 @@ Lemma request_ends y f d ms c x h q :
 Proof.
   intros Hy Hq Hx Hms Hproper. unfold turns_of. destruct (planned y q) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_ends]. lia. }
-  destruct (collected_planned answers y f d q Hy Hq Hplan) as (y'&Hcollect&Hy'&Hq'&[places Hplaces]&Hios).
+  destruct (collected_planned _ _ _ _ _ _ _ answers y f d q Hy Hq Hplan)
+    as (y'&Hcollect&Hy'&Hq'&[places Hplaces]&Hios).
   intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply Collects|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
@@ -240,11 +227,6 @@ Implicit Types (x : array C) (h : list nat).
 Definition open_again (es : list (entry block)) (z : machine C Y) : Prop :=
   ∃ y ms c x, z = (Idle y ms c, x, []).
 
-(** What stands on the device is a disk, and recovery takes at most [n] I/Os to find it. *)
-Definition recovers_within (n : nat) (f : contents block) : Prop :=
-  runs_within size n (run_recovery D) (Medium f []) ∧
-  (granted (run_recovery D) (Medium f []) → is_Some (execute (run_recovery D) (Medium f [])).1).
-
 (** Two turns, those of opening the leg, and those of [n] I/Os. *)
 Definition turns_to_recover (w n : nat) : nat := 2 + opening_ios size w + ios_on w n.
 
@@ -252,7 +234,7 @@ Lemma holds_proper T M x : holds size count T M x → proper count (members x).
 Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_bound. Qed.
 
 Lemma reopen_ends n (on : bool) T M x h :
-  holds size count T M x → (∀ f, may_leave M f → recovers_within n f) →
+  holds size count T M x → (∀ f, may_leave M f → recovers_within D size n f) →
   ends_well (weather count) (recovery_turn D size) open_again
     (opening_ios size (length (members x)) + ios_on (length (members x)) n + 1)
     (Recovery on (reopen x), x, h).
@@ -277,12 +259,12 @@ Qed.
 (** From when the power returns, or a member does. *)
 Lemma recovery_ends n c T M x h :
   c = Off ∨ c = Lost → holds size count T M x →
-  (0 < length (members x) → ∀ f, may_leave M f → recovers_within n f) →
+  (0 < length (members x) → ∀ f, may_leave M f → recovers_within D size n f) →
   ends_well (weather count) (recovery_turn D size) open_again (turns_to_recover (length (members x)) n)
     (c, x, h).
 Proof.
   intros Hc Hx HM [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
-  assert (∀ f, may_leave M f → recovers_within n f) as Hall.
+  assert (∀ f, may_leave M f → recovers_within D size n f) as Hall.
   { apply HM. pose proof (needed_bounds (count := count) superblock).
     pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
     unfold enough, up_members in Hs. destruct H1 as (Hm&_&_). rewrite Hm in *. lia. }

@@ -3,8 +3,8 @@ snapshot left refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds ProvedTreeDiskInvariant
-  ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode LegProgress LegDiskMachine
-  LegDiskExecution LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
+  ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode RequestProgress LegProgress
+  LegDiskMachine LegDiskExecution LegDiskUpkeep LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
 Import DiskMachine(programs, run_request, run_upkeep, run_format).
 Local Open Scope string_scope.
 
@@ -372,4 +372,60 @@ Proof.
   exists (Idle y ms c, x, []), (powerless x). eexists. split; [by apply born_formatted in Hborn|]. split.
   { eapply lives_step; [|constructor]. apply PowerCut; [by left|apply loses_powerless]. }
   apply stopped_stuck; [done|]. by intros ??? (?&?&?&?&[=]).
+Qed.
+
+(** ** Upkeep on devices that are too small: an I/O past their end is never answered *)
+
+Definition upkeep_past_end {Y U} (D : programs Y U) (size : nat) (trees : nat * nat) (g : geometry)
+    (es : list (@happening small (@block small) U)) (u : U) : bool :=
+  match whole_life D size 2 trees g es with
+  | Some (_, (Idle y ms c, x)) =>
+      somebody_up x && match calmly somebody_up (on_leg size ms c (run_upkeep D y u)) x with
+                       | Some (PastEnd, _) => true | _ => false end
+  | _ => false
+  end.
+
+Definition upkeep_never_ends {Y U} (D : @programs small Y U) (size : nat) (u : U) (y : Y) ms c
+    (x : array (@block small)) : Prop :=
+  ∀ n, ¬ ends_well (weather 2) (upkeep_turn (cutting0 := mirrored) D size u) idle_again n
+    (Idle y ms c, x, []).
+
+Lemma past_end_unending {Y U} (D : @programs small Y U) size trees g es u :
+  upkeep_past_end D size trees g es u = true → ∃ z tr y ms c x,
+    LegDiskMachine.formatted (cutting0 := mirrored) (torn := untorn) D size 2 (disk_blocks g) z ∧
+    LegDiskMachine.lives (cutting0 := mirrored) D size 2 z tr (Idle y ms c, x, []) ∧
+    upkeep_never_ends D size u y ms c x.
+Proof.
+  unfold upkeep_past_end, whole_life. destruct (complete _ _) as [[[[ms0 c0] [y0|]]|] x0] eqn:Hend; try done.
+  destruct (happens D size 2 es (Idle y0 ms0 c0) x0) as [[tr [[y ms c| | | | | | |] x]]|] eqn:Hlife; try done.
+  intros [Hup Hcalm]%andb_true_iff. apply happens_lives in Hlife.
+  exists (Idle y0 ms0 c0, x0, []), tr, y, ms, c, x. split_and!; [|done|].
+  { exists trees, g, (λ _, zero_block), ms0, c0, y0, x0. split_and!; [done|by intros a _ []|done|done]. }
+  intros [|n] Hends; [done|].
+  destruct (Hends _ (somebody_up_calm 2 (Idle y ms c) _ _ Hup I)) as [_ Hall].
+  destruct (Hall _ _ (Undertakes D size u y ms c x [])) as [[_ (?&?&?&?&?&[=])]|[_ Hrest]].
+  destruct (calmly _ _ _) as [[[] x1]|] eqn:Hpast; try done.
+  eapply (calmly_ends (weather 2) (upkeep_turn D size u) idle_again Upkeep) in Hrest as [Hup' [n' Hn']];
+    [| | | | |exact Hpast].
+  - revert Hn'. apply no_progress_blocked; [by apply somebody_up_calm|].
+    intros es' z Hturn. inversion Hturn; subst.
+    match goal with H : array_io PastEnd _ _ _ |- _ => inversion H end.
+  - intros. by apply somebody_up_calm.
+  - intros. by apply Maintains.
+  - by intros ?? [_ (?&?&?&?&?&[=])].
+  - done.
+Qed.
+
+Theorem upkeep_needs_devices : ∃ z tr y ms c x, formatted 7 2 4 z ∧ lives 7 2 z tr (Idle y ms c, x, []) ∧
+  upkeep_never_ends D 7 Checkpoint y ms c x.
+Proof. by apply (past_end_unending D 7 (0, 0) shape_of_small []); vm_compute. Qed.
+
+(** With trees, once there is a node that is new. *)
+Theorem tree_upkeep_needs_devices : ∃ z tr y ms c x,
+  LegDiskMachine.formatted (cutting0 := mirrored) (torn := untorn) (@tree_programs small 1) 26 2 4 z ∧
+  LegDiskMachine.lives (cutting0 := mirrored) (tree_programs 1) 26 2 z tr (Idle y ms c, x, []) ∧
+  upkeep_never_ends (tree_programs 1) 26 (T.Keep Checkpoint) y ms c x.
+Proof.
+  by apply (past_end_unending (tree_programs 1) 26 (1, 15) (Geometry 4 2 6 8 2 2)
+    [Asks (DoWrite 0 [data 1]) [0]]); vm_compute.
 Qed.

@@ -17,7 +17,7 @@ What is assumed beyond [ProvedDiskTheorem.v], whose hypothesis on digests is abo
 them back: the code gives back what was cut into pieces ([cutting_laws]),
 the record of the members does not fail and is written whole ([Devices.v]), and devices have the pieces of the
 same blocks when the disk is made. An I/O past the end of the devices would stop the machine;
-[LegDiskProgress.v] says when there is none. *)
+[LegDiskProgress.v] and [LegDiskUpkeep.v] say when there is none. *)
 From stdpp Require Import vector.
 From LogDisk Require Parity.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskMachine

@@ -1,29 +1,7 @@
 (** A program for one device ends on a leg as it does on one device, after a bounded number of I/Os, while
 devices fail between any two of them, as long as enough members answer. *)
 From stdpp Require Import list numbers list_numbers.
-From LogDisk Require Import Medium Devices Leg LegCorrect LegRefine.
-
-(** At most [n] steps on one device, with all I/Os below [size], as long as what is assumed is true. *)
-Fixpoint runs_within {B A} (size n : nat) (p : program B A) (m : medium B) {struct p} : Prop :=
-  match p, n with
-  | Done _, _ => True
-  | ReadBlock a k, S n => a < size ∧ runs_within size n (k (read_block m a)) m
-  | WriteBlock a b k, S n => a < size ∧ runs_within size n k (write_block m a b)
-  | FlushBlocks k, S n => runs_within size n k (flush_blocks m)
-  | Assume φ k, S n => φ = true → runs_within size n k m
-  | _, 0 => False
-  end.
-
-Lemma runs_within_more {B A} size n n' (p : program B A) m :
-  n ≤ n' → runs_within size n p m → runs_within size n' p m.
-Proof.
-  revert n n' m. induction p as [r|a k IH|a b k IH|k IH|φ k IH]; intros [|n] [|n'] m Hn; simpl; try done;
-    try lia.
-  - intros [? Hk]. split; [done|]. eapply IH; [|exact Hk]. lia.
-  - intros [? Hk]. split; [done|]. eapply IH; [|exact Hk]. lia.
-  - apply IH. lia.
-  - intros Hk Hφ. eapply IH; [|by apply Hk]. lia.
-Qed.
+From LogDisk Require Import Medium Devices Leg LegCorrect LegRefine RequestProgress.
 
 Section Progress.
 Context {B C : Type} `{cutting B C} {torn : tearing}.

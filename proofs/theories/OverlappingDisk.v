@@ -14,7 +14,8 @@ Global Arguments step_of : clear implicits. Global Arguments Step {_} _ _ _ _.
 Inductive moment {V : Type} :=
   | Called (id : nat) (en : entry V)
   | Answered (id : nat)
-  | Alone (en : entry V).        (** sent when nothing is in flight, and answered; or a power cut *)
+  | Alone (en : entry V).        (** answered at once: sent when nothing is in flight, a power cut, or a
+                                     failure of a device, which may come at any time *)
 Global Arguments moment : clear implicits.
 
 (** What is one step of the order; a disk declares which. *)

@@ -1,7 +1,8 @@
 (** The contract for requests that overlap, by examples: each clause once kept and once broken, judged by the
 proved checker. *)
 From stdpp Require Import strings.
-From LogDisk Require Import VirtualDisk RecordedTrace CheckerCorrect VirtualDiskWitnesses.
+From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation CheckerCorrect
+  VirtualDiskWitnesses.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskCorrect
   OverlappingDiskQueue OverlappingDiskColumns OverlappingDiskBlocks.
 
@@ -83,12 +84,12 @@ Definition liar : implementation nat := Implementation unit (λ _ _, True) (λ _
 Lemma queue_needs_contract : ∃ h tr (q : queue liar), queue_run liar (Queue (M := liar) tt [] []) h tr q ∧
   ¬ admits_overlapping ByRequest Ack 0 (created_disk 1 :: h).
 Proof.
-  exists [call 0 (sees [1]); Answered 0], [sees [1]], (Queue (M := liar) tt [] []). split.
+  exists [call 0 (sees [1]); Answered 0], [Event (sees [1])], (Queue (M := liar) tt [] []). split.
   - apply (queue_more _ _ [call 0 (sees [1])] [] (Queue (M := liar) tt [(0, sees [1])] [])
-      [Answered 0] [sees [1]]).
+      [Answered 0] [Event (sees [1])]).
     { apply (queue_call liar tt [] [] 0); [done|by intros ?%elem_of_nil]. }
-    apply (queue_more _ _ [] [sees [1]] (Queue (M := liar) tt [] [0]) [Answered 0] []).
-    { by apply (queue_serve liar tt tt [] [] [] 0). }
+    apply (queue_more _ _ [] [Event (sees [1])] (Queue (M := liar) tt [] [0]) [Answered 0] []).
+    { by apply (queue_serve liar tt tt [] [] [] 0); [|exists [sees [1]]]. }
     apply (queue_more _ _ [Answered 0] [] (Queue (M := liar) tt [] []) [] []); [|constructor].
     apply (queue_answer liar tt [] [] [] 0).
   - rewrite <-(check_overlapping_correct plain_weight). vm_compute. discriminate.

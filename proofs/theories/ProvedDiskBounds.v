@@ -1,7 +1,8 @@
-(** How many block I/Os a request and recovery take at most, and that none is past the end of the device. *)
+(** How many block I/Os a request, upkeep and recovery take at most, and that none is past the end of the
+device. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
-  ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests LegProgress.
+  ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests RequestProgress.
 
 Section Bounds.
 Context `{!blocks, !blocks_laws} {torn : tearing}.
@@ -23,6 +24,14 @@ Definition request_ios g q : nat :=
   | _ => slot_blocks g + length (data_of q) + 6
   end.
 
+(** What is moved is read, and written. *)
+Definition upkeep_ios g (u : upkeep) : nat :=
+  match u with
+  | Checkpoint => slot_blocks g + 3
+  | Collect => 0
+  | Clean moves => slot_blocks g + 2 * length moves + 6
+  end.
+
 Definition group_ios g (ws : list (nat * list block)) : nat := slot_blocks g + length (blocks_of ws) + 6.
 
 Lemma within_write_all {A} n ws (k : program block A) m :
@@ -33,13 +42,16 @@ Proof.
 Qed.
 
 Lemma within_read_places {A} n g places (k : list block → program block A) m :
-  (∀ p, Some p ∈ places → data_address g p < size) → (∀ bs, runs_within n (k bs) m) →
+  (∀ p, Some p ∈ places → data_address g p < size) →
+  (∀ bs, length bs = length places → runs_within n (k bs) m) →
   runs_within (length places + n) (read_places g places k) m.
 Proof.
-  revert k. induction places as [|[p|] places IH]; intros k Hp Hk; simpl; [done|..].
-  - split; [apply Hp; by left|]. apply (IH (λ bs, k (_ :: bs))); [|done]. intros p' Hp'. apply Hp. by right.
+  revert k. induction places as [|[p|] places IH]; intros k Hp Hk; simpl; [by apply Hk|..].
+  - split; [apply Hp; by left|]. apply (IH (λ bs, k (_ :: bs))); [intros p' Hp'; apply Hp; by right|].
+    intros bs Hbs. apply Hk. simpl. by rewrite Hbs.
   - apply runs_within_more with (length places + n); [lia|].
-    apply (IH (λ bs, k (_ :: bs))); [|done]. intros p' Hp'. apply Hp. by right.
+    apply (IH (λ bs, k (_ :: bs))); [intros p' Hp'; apply Hp; by right|].
+    intros bs Hbs. apply Hk. simpl. by rewrite Hbs.
 Qed.
 
 (** ** Putting a record into the log, whatever the maps are *)
@@ -82,6 +94,23 @@ Proof.
   rewrite <-(record_data q places r) in Hplaces by done. by eapply within_append.
 Qed.
 
+Lemma within_move_log n mid moves (refused : program block A) done m :
+  (∀ x p, mid !! x = Some p → p < data_blocks g) →
+  (∀ m, runs_within n refused m) → (∀ r fr m, runs_within n (done r fr) m) →
+  runs_within (2 * length moves + 3 + n) (move_log g next room free mid moves refused done) m.
+Proof.
+  intros Hmid Hrefused Hdone. unfold move_log.
+  assert (runs_within (2 * length moves + 3 + n) refused m) as Hno.
+  { eapply runs_within_more; [|done]. lia. }
+  destruct (take_free moves.*2 free) as [fr|] eqn:Hplaces; [|done]. destruct (forallb _ _); [|done].
+  set (from := (λ x, mid !! x) <$> moves.*1).
+  assert (length from = length moves) as Hlen by (unfold from; by rewrite !fmap_length).
+  apply runs_within_more with (length from + (length moves + 3 + n)); [lia|]. apply within_read_places.
+  - intros p Hp. apply elem_of_list_fmap in Hp as (x&Hx&_). symmetry in Hx. apply Hmid in Hx.
+    unfold data_address, device_blocks in *. lia.
+  - intros bs Hbs. rewrite <-Hlen, <-Hbs. by apply (within_append n (LogMove moves) bs refused _ fr).
+Qed.
+
 Lemma within_group_log n places ws (none : program block A) all m :
   (∀ m, runs_within n none m) → (∀ r fr m, runs_within n (all r fr) m) →
   runs_within (length (blocks_of ws) + 3 + n) (group_log g next room free places ws none all) m.
@@ -107,11 +136,14 @@ Proof. unfold has_room. rewrite bool_decide_eq_true. lia. Qed.
 
 Lemma within_checkpoint {A} n y (k : memory → program block A) m :
   shape y = shape y0 → free y = free y0 →
-  (∀ y m, shape y = shape y0 → free y = free y0 → runs_within n (k y) m) →
+  (∀ y' m, shape y' = shape y0 → free y' = free y0 → middle (current y') ⊆ middle (current y) →
+    runs_within n (k y') m) →
   runs_within (slot_blocks (shape y0) + 3 + n) (checkpoint y k) m.
 Proof.
   intros Hshape Hfree Hk. unfold checkpoint. unfold device_blocks in Hsize.
   destruct (pack_many _ _) as [bs|] eqn:Hbs; [|eapply (runs_within_more _ n); [lia|by apply Hk]].
+  assert (used_middle (current y) ⊆ middle (current y)) as Hused.
+  { apply map_subseteq_spec. apply used_middle_some. }
   apply pack_many_prefix in Hbs as [Hlen _]. rewrite Hshape in Hlen.
   destruct (pack _); [|eapply (runs_within_more _ n); [lia|by apply Hk]].
   match goal with |- runs_within _ (write_all ?ws _) _ => apply runs_within_more with (length ws + (3 + n))
@@ -135,7 +167,8 @@ Proof.
 Qed.
 
 Lemma within_room {A} n (k : memory → program block A) m :
-  (∀ y m, shape y = shape y0 → free y = free y0 → runs_within (n + 3) (k y) m) →
+  (∀ y m, shape y = shape y0 → free y = free y0 → middle (current y) ⊆ middle (current y0) →
+    runs_within (n + 3) (k y) m) →
   runs_within (slot_blocks (shape y0) + n + 6) (with_room y0 k) m.
 Proof.
   intros Hk. unfold with_room. destruct (has_room y0).
@@ -145,7 +178,7 @@ Qed.
 
 Lemma within_group places ws m : runs_within (group_ios (shape y0) ws) (write_group y0 places ws) m.
 Proof.
-  apply within_room. clear m. intros y m Hshape Hfree.
+  apply within_room. clear m. intros y m Hshape Hfree _.
   rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
   apply within_group_log; try done; rewrite ?Hshape, ?Hfree; try done.
   rewrite <-Hshape. apply room_positive.
@@ -270,6 +303,22 @@ Proof.
     rewrite <-(fmap_length (λ l, place_of (current y) (map_of (current y) from) l) (seq lba count)) at 1.
     apply within_read_places; [|done]. intros p (l&Hp&_)%elem_of_list_fmap. unfold place_of in Hp.
     symmetry in Hp. apply bind_Some in Hp as (x&_&Hp%Hmid). unfold data_address, device_blocks in *. lia.
+Qed.
+
+(** ** Upkeep *)
+
+Lemma within_maintain y f d u :
+  represents y f d → device_blocks (shape y) ≤ size →
+  runs_within (upkeep_ios (shape y) u) (maintain y u) (Medium f []).
+Proof.
+  intros [(m0&rs&_&_&_&[Hmid Hbelow]&_) _] Hsize. destruct u as [| |moves]; cbn [upkeep_ios maintain].
+  - rewrite <-(Nat.add_0_r (slot_blocks (shape y) + 3)). by apply within_checkpoint.
+  - done.
+  - apply within_room; [done|]. intros y1 m Hshape Hfree Hsub. unfold clean.
+    rewrite <-(Nat.add_0_r (2 * length moves + 3)).
+    apply within_move_log; rewrite ?Hshape, ?Hfree; try done.
+    + rewrite <-Hshape. by apply (room_positive y).
+    + intros x p Hp. eapply Hmid, lookup_weaken, Hsub. exact Hp.
 Qed.
 
 Lemma within_write_group y f d places ws :

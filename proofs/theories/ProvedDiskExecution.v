@@ -1,196 +1,9 @@
 (** Executions of the proved disk, computed: the theorem is not vacuous, and it needs its hypothesis. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import OverlappingDisk OverlappingDiskCorrect OverlappingDiskQueue.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
   ProvedDisk
   ProvedDiskProgress ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine.
 From LogDisk Require Export DiskMachineLives.
-Section Scripts.
-Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
-Notation live_on := (live_on proved_programs).
-Notation live_once := (live_once proved_programs).
-Notation switched_on := (switched_on proved_programs).
-
-(** Behind a queue it shows the same, if each request is sent alone. *)
-Local Notation told := (one_by_one proved_disk).
-
-Lemma queue_app q h tr q1 h' tr' q2 :
-  queue_run told q h tr q1 → queue_run told q1 h' tr' q2 → queue_run told q (h ++ h') (tr ++ tr') q2.
-Proof. induction 1; intros Hq; [done|]. rewrite <-!(assoc_L (++)). econstructor; [done|auto]. Qed.
-
-Lemma served_alone x tr x' : shows proved_disk x tr x' → Forall (λ e, ends (Event e) = false) tr →
-  queue_run told (in_front proved_disk x) (Alone ∘ Event <$> tr) tr (in_front proved_disk x').
-Proof.
-  induction 1 as [x|x es x1 tr x2 Hm _ IH]; intros Hends; [constructor|].
-  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_app; [|by apply IH].
-  apply (queue_more _ _ [] [] (Queue (M := told) (x1, es) [] [])); [by constructor; constructor|].
-  clear -Hes. induction Hes as [|e es He _ IH]; [constructor|].
-  apply (queue_more _ _ [Alone (Event e)] [e] (Queue (M := told) (x1, es) [] [])); [|done].
-  constructor; [done|constructor].
-Qed.
-(** ** Writes in flight behind a queue, and a power cut while they are performed together *)
-
-Local Notation waits x w d := (Queue (M := told) x w d).
-
-Lemma served_quiet x tr x' w d :
-  shows proved_disk x tr x' → tr = [] → queue_run told (waits (x, []) w d) [] [] (waits (x', []) w d).
-Proof.
-  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|]. intros [-> Htr]%app_eq_nil.
-  apply (queue_more _ _ [] [] (waits (x1, []) w d)); [by constructor; constructor|by apply IH].
-Qed.
-
-(** A step that shows events of requests that wait: they are served. *)
-Lemma served_events x es ids more d :
-  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
-  queue_run told (waits (x, es ++ more) (zip ids es) d) [] es (waits (x, more) [] (reverse ids ++ d)).
-Proof.
-  intros Hlen Hes. revert ids d Hlen.
-  induction Hes as [|e es He _ IH]; intros [|id ids] d [=]; [constructor|].
-  apply (queue_more _ _ [] [e] (waits (x, es ++ more) (zip ids es) (id :: d))).
-  - by apply (queue_serve told (x, e :: es ++ more) _ [] (zip ids es)); [|constructor].
-  - rewrite reverse_cons, <-(assoc_L (++)). by apply IH.
-Qed.
-
-Lemma served_move x es more x' ids d : move proved_programs x (es ++ more) x' →
-  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
-  queue_run told (waits (x, []) (zip ids es) d) [] es (waits (x', more) [] (reverse ids ++ d)).
-Proof.
-  intros Hm Hlen Hes. apply (queue_more _ _ [] [] (waits (x', es ++ more) (zip ids es) d)).
-  - by constructor; constructor.
-  - by apply served_events.
-Qed.
-
-Lemma writes_length ws r : length (writes_shown ws r) = length ws.
-Proof. apply fmap_length. Qed.
-
-Lemma writes_answered ws r : r ≠ CutShort → Forall (λ e, answer_of (Event e) ≠ CutShort) (writes_shown ws r).
-Proof. intros Hr. apply Forall_fmap. by induction ws; constructor. Qed.
-
-Lemma served_group y m ws places ids d y' m' : length ids = length ws →
-  ended (write_group y places ws) m = Some ((y', true), m') →
-  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws Ok)) d) [] (writes_shown ws Ok)
-    (waits ((Idle y', m'), []) [] (reverse ids ++ d)).
-Proof.
-  intros Hlen Hex. set (w := zip ids _).
-  apply (queue_app _ [] [] (waits ((Group ws (Done (y', true)), m'), []) w d) []).
-  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ _ ws places)|].
-    eapply (shows_ended (Group ws)); [by constructor|exact Hex].
-  - apply (served_move _ (writes_shown ws Ok) []);
-      [rewrite app_nil_r; apply GroupAnswer|by rewrite writes_length|by apply writes_answered].
-Qed.
-
-Lemma served_group_cut y m ws places ids ios y' m' : length ids = length ws →
-  switched_on (left_by KeepAll (partly ios (write_group y places ws) m).1) = Some (y', m') →
-  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws UnknownOutcome)) [])
-    [Alone (Event (Crash CutShort)); Alone (Event (Crash Ok))]
-    (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok]) (in_front proved_disk (Idle y', m')).
-Proof.
-  intros Hlen Hon. set (p := partly ios (write_group y places ws) m) in *.
-  set (w := zip ids _). apply (queue_app _ [] [] (waits ((Group ws p.2, p.1), []) w []) _ (_ ++ _)).
-  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ _ ws places)|].
-    apply (shows_partly (Group ws) ios). by constructor. }
-  set (done := reverse ids ++ []).
-  apply (queue_app _ [] _ (waits ((Off, left_by KeepAll p.1), [Crash CutShort]) [] done) _ [_; _]).
-  { apply (served_move _ (writes_shown ws UnknownOutcome) [_]);
-      [by apply (cut (Group ws p.2))|by rewrite writes_length|by apply writes_answered]. }
-  apply (queue_more _ _ [_] [Crash CutShort] (waits ((Off, left_by KeepAll p.1), []) [] [])).
-  { by constructor; constructor. }
-  unfold switched_on in Hon. destruct (ended _ _) as [[[y1|] m1]|] eqn:Hex; simplify_eq.
-  apply (queue_app _ [] [] (waits ((Recovery (Done (Some y')), m'), []) [] []) [_] [Crash Ok]).
-  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [constructor|].
-    eapply (shows_ended Recovery); [by constructor|exact Hex].
-  - apply (queue_more _ _ [] [] (waits ((Idle y', m'), [Crash Ok]) [] [])).
-    { by constructor; constructor; constructor. }
-    apply (queue_more _ _ [_] [Crash Ok] (waits ((Idle y', m'), []) [] []) [] []); [|constructor].
-    by constructor; constructor.
-Qed.
-
-Lemma told_events x es tr z : shows told (x, []) tr z → shows told (x, es) (es ++ tr) z.
-Proof.
-  intros Htr. induction es as [|e es IH]; [done|].
-  apply (shows_step told _ [e] (x, es)); [constructor|done].
-Qed.
-
-Lemma told_shows x tr x' : shows proved_disk x tr x' → shows told (x, []) tr (x', []).
-Proof.
-  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|].
-  apply (shows_step told _ [] (x1, es)); [by constructor|by apply told_events].
-Qed.
-
-(** The power fails in a request that is performed alone. *)
-Lemma served_cut y m q places id ios y' m' :
-  switched_on (left_by KeepAll (partly ios (perform y places q) m).1) = Some (y', m') →
-  queue_run told (waits ((Idle y, m), []) [(id, event_of q CutShort [])] []) [Alone (Event (Crash Ok))]
-    [event_of q CutShort []; Crash Ok] (in_front proved_disk (Idle y', m')).
-Proof.
-  intros Hon. set (p := partly ios (perform y places q) m) in *. set (w := [_]).
-  apply (queue_app _ [] [] (waits ((Busy q p.2, p.1), []) w []) [_] [_; _]).
-  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ _ q places)|].
-    apply (shows_partly (Busy q) ios). by constructor. }
-  apply (queue_more _ _ [] [] (waits ((Off, left_by KeepAll p.1), [event_of q CutShort []]) w []) [_] [_; _]).
-  { constructor. constructor. by apply (cut (Busy q p.2)). }
-  apply (queue_more _ _ [_] [_; _] (in_front proved_disk (Idle y', m')) [] []); [|constructor].
-  eapply queue_cut_serving; [by left|by destruct q|constructor|]. by apply told_shows, shows_switched_on.
-Qed.
-
-(** Two writes in flight are performed together and answered. The power fails while two more are, after so
-many I/Os, and then in a write that is performed alone. A read ends it. *)
-Definition served_life (g : geometry) (a b c d e : nat * list block) (p1 p2 p3 : list nat)
-    (ios ios' count : nat) : option (list block) :=
-  match execute (format g) (Medium (λ _, zero_block) []) with
-  | (Some y, m) =>
-      match ended (write_group y p1 [a; b]) m with
-      | Some ((y, true), m) =>
-          '(y, m) ← switched_on (left_by KeepAll (partly ios (write_group y p2 [c; d]) m).1);
-          '(y, m) ← switched_on (left_by KeepAll (partly ios' (perform y p3 (DoWrite e.1 e.2)) m).1);
-          match ended (perform y [] (DoRead Live 0 count)) m with
-          | Some ((_, Ok, data), _) => Some data
-          | _ => None
-          end
-      | _ => None
-      end
-  | _ => None
-  end.
-
-Definition served_history (a b c d e : nat * list block) (count : nat) (data : list block) :
-    list (moment block) :=
-  let called id w r := Called id (Event (Write w.1 w.2 r)) in
-  [called 0 a Ok; called 1 b Ok; Answered 0; Answered 1; called 2 c UnknownOutcome; called 3 d UnknownOutcome;
-   Alone (Event (Crash CutShort)); Alone (Event (Crash Ok)); called 4 e CutShort; Alone (Event (Crash Ok));
-   Alone (Event (Read Live 0 count Ok data))].
-
-Lemma served_life_shows g a b c d e p1 p2 p3 ios ios' count data :
-  whole_records g → served_life g a b c d e p1 p2 p3 ios ios' count = Some data → ∃ x tr q,
-    fresh proved_disk (disk_blocks g) x ∧
-    queue_run told (in_front proved_disk x) (served_history a b c d e count data) tr q.
-Proof.
-  unfold served_life. intros Hg. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
-  destruct (ended (write_group y p1 _) m) as [[[y1 []] m1]|] eqn:Hgroup; try done.
-  intros ([y' m']&Hon&([y2 m2]&Hon'&Hread)%bind_Some)%bind_Some.
-  destruct (ended (perform y2 _ _) m2) as [[[[y3 []] data'] m3]|] eqn:Hperform; simplify_eq.
-  assert (∀ x e1 e2 id, queues_up e1 → queues_up e2 → queue_run told (in_front proved_disk x)
-    [Called id (Event e1); Called (S id) (Event e2)] []
-    (waits (x, []) (zip [id; S id] [e1; e2]) [])) as Hcalls.
-  { intros x e1 e2 id H1 H2. apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1)] []) [_] []).
-    - apply (queue_call told _ [] []); [done|by apply not_elem_of_nil].
-    - apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1); (S id, e2)] []) [] []); [|constructor].
-      apply (queue_call told _ [(id, e1)] []); [done|]. simpl. intros Hin%elem_of_list_singleton. lia. }
-  eexists (Idle y, m), _, _. split; [exists (0, 0), g, (λ _, zero_block), y; simpl; by rewrite Hformat|].
-  unfold served_history. cbv zeta.
-  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
-  eapply (queue_app _ []); [by apply (served_group y m [a; b] p1 [0; 1])|].
-  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [1] [])|].
-  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [] [])|].
-  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
-  eapply (queue_app _ [_; _]); [by apply (served_group_cut y1 m1 [c; d] p2 [2; 3] ios)|].
-  eapply (queue_more _ _ [_] []).
-  { apply (queue_call told _ [] [] 4 (Write _ _ _)); [done|apply not_elem_of_nil]. }
-  eapply (queue_app _ [_] [_; _]); [by apply (served_cut y' m' (DoWrite e.1 e.2) p3 4 ios')|].
-  apply (served_alone _ [Read Live 0 count Ok data] (Idle y3, m3)); [|by repeat constructor].
-  apply (live_once_shows (Ask (DoRead Live 0 count) [])).
-  unfold outcome in *. simpl. by rewrite Hperform.
-Qed.
-End Scripts.
 
 Local Open Scope string_scope.
 
@@ -304,19 +117,6 @@ Proof.
   apply small_whole; simpl; lia.
 Qed.
 
-(** Of the writes that the power cut short, those that were performed together happened: their record
-survived. *)
-Definition served_shows : list (moment (@block small)) :=
-  served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) (1, [data 5]) 3
-    [data 3; data 2; data 4].
-
-Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small _) 4 x ∧
-  queue_run (one_by_one proved_disk) (in_front proved_disk x) served_shows tr q.
-Proof.
-  apply (served_life_shows shape_of_small _ _ _ _ _ [0; 1] [2; 3] [4] 4 1); [|by vm_compute].
-  apply small_whole; simpl; lia.
-Qed.
-
 (** ** Blocks that do not give back what was put in *)
 
 (** A nine comes back as an eight. *)
@@ -344,18 +144,6 @@ Theorem round_trip_needed : ¬ implements (@proved_disk forgetful _) Ack.
 Proof.
   intros Himp. destruct forgotten_life_shows as (x&x'&Hx&Hshows).
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
-Qed.
-
-(** Nor does a queue in front of it help. *)
-Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful _) 10 x ∧
-  queue_run (one_by_one proved_disk) (in_front proved_disk x) h tr q ∧
-  ¬ admits_overlapping ByRequest Ack 0 (Alone (Event (Create 10)) :: h).
-Proof.
-  destruct forgotten_life_shows as (x&x'&Hx&Hshows).
-  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (in_front proved_disk x').
-  split_and!; [done| |].
-  - apply served_alone; [done|]. by repeat constructor.
-  - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
 
 (** ** Digests that collide, or a record that is dropped but not for good *)

@@ -23,17 +23,7 @@ What is assumed:
 - superblock, headers and log records are written whole ([whole_records]: their addresses are none that
   tear), and a flush makes durable what was written before it ([Medium.v]). *)
 From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.
-From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
 
 Theorem proved_disk_refines_contract `{blocks} {torn : Medium.tearing} :
   blocks_laws → implements proved_disk Ack.
 Proof. intros laws. apply proved_disk_refines. Qed.
-
-(** The disk that is served: requests of many clients wait in a queue, the machine performs one at a time or
-several writes at once, and answers are sent later. *)
-Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : Medium.tearing} n c h tr q :
-  blocks_laws → fresh proved_disk n c → queue_run (one_by_one proved_disk) (in_front proved_disk c) h tr q →
-  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
-Proof.
-  intros laws Hc. by apply queue_implements; [apply one_by_one_implements, proved_disk_refines_contract|].
-Qed.

@@ -1,11 +1,11 @@
-(** How many block I/Os a request and recovery of the disk with trees take at most, and that none is past the
-end of the device. *)
+(** How many block I/Os a request, upkeep and recovery of the disk with trees take at most, and that none is
+past the end of the device. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require TreeStore TreeBlocks TreeRoots TreeIndexBounds SharedTree SharedTreePaths
   SharedTreeInvariant.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedTreeMaps.
 From LogDisk Require Import ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery
-  ProvedDiskRequests ProvedDiskBounds LegProgress.
+  ProvedDiskRequests ProvedDiskBounds RequestProgress.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests.
 Import ProvedTreeDisk(page_address, layout_of, beside, beside_codec, beside_of, maps_of, tree_superblock).
 Import TreeIndex(trees).
@@ -262,6 +262,12 @@ Definition tree_request_ios y (q : request) : nat :=
   | DoRestart => tree_recovery_ios (T.shape y) (T.tree_size y)
   | _ => tree_change_ios y + length (data_of q)
   end.
+Definition tree_upkeep_ios y (u : T.upkeep) : nat :=
+  match u with
+  | T.Keep Checkpoint => T.page_blocks y + slot_blocks (T.shape y) + 3
+  | T.Keep (Clean moves) => tree_change_ios y + 2 * length moves
+  | T.Keep Collect | T.Walk _ _ => 0
+  end.
 Definition tree_group_ios y (ws : list (nat * list block)) : nat := tree_change_ios y + length (blocks_of ws).
 
 (** ** Recovery *)
@@ -302,7 +308,8 @@ Section Changes.
 Context (y0 : T.memory) (Hsize : tree_device_blocks (T.shape y0) (T.tree_size y0) ≤ size).
 
 Lemma within_tree_checkpoint {A} n (k : T.memory → program block A) m :
-  (∀ y m, T.shape y = T.shape y0 → T.free y = T.free y0 → runs_within n (k y) m) →
+  (∀ y m, T.shape y = T.shape y0 → T.free y = T.free y0 →
+    places (T.current y) = places (T.current y0) → runs_within n (k y) m) →
   runs_within (T.page_blocks y0 + slot_blocks (T.shape y0) + 3 + n) (T.checkpoint y0 k) m.
 Proof.
   intros Hk. unfold tree_device_blocks, device_blocks in Hsize. unfold T.checkpoint, TreeStore.checkpoint.
@@ -335,7 +342,8 @@ Proof.
 Qed.
 
 Lemma within_tree_room {A} n (k : T.memory → program block A) m :
-  (∀ y m, T.shape y = T.shape y0 → T.free y = T.free y0 → runs_within (n + 3) (k y) m) →
+  (∀ y m, T.shape y = T.shape y0 → T.free y = T.free y0 →
+    places (T.current y) = places (T.current y0) → runs_within (n + 3) (k y) m) →
   runs_within (tree_change_ios y0 + n) (T.with_room y0 k) m.
 Proof.
   intros Hk. unfold T.with_room, tree_change_ios. destruct (T.has_room y0).
@@ -362,7 +370,7 @@ Proof.
   destruct (T.faults_of y q); [|by destruct (tree_request_ios _ _)].
   assert (∀ places, runs_within (tree_change_ios y + length (data_of q))
     (T.with_room y (λ y, T.update bits y places q)) (Medium f [])) as Hchange.
-  { intros ps. apply within_tree_room; [done|]. intros y1 m Hshape Hfree. unfold T.update.
+  { intros ps. apply within_tree_room; [done|]. intros y1 m Hshape Hfree _. unfold T.update.
     destruct (T.one_too_many y1 q); [done|]. rewrite <-(Nat.add_0_r (length (data_of q) + 3)).
     unfold tree_device_blocks in Hsize.
     apply within_update_log; rewrite ?Hshape, ?Hfree; [lia|done| |done|done].
@@ -391,9 +399,24 @@ Lemma within_tree_group y f d places ws :
 Proof.
   intros Hy Hsize. pose proof (λ p, tree_free_below _ _ _ p Hy) as Hbelow.
   unfold T.write_group, tree_group_ios.
-  apply within_tree_room; [done|]. intros y1 m Hshape Hfree.
+  apply within_tree_room; [done|]. intros y1 m Hshape Hfree _.
   rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)). unfold tree_device_blocks in Hsize.
   apply within_group_log; rewrite ?Hshape, ?Hfree; [lia|done| |done|done].
   rewrite <-Hshape. apply tree_room_positive.
+Qed.
+
+Lemma within_tree_maintain y f d u :
+  tree_represents bits y f d → tree_device_blocks (T.shape y) (T.tree_size y) ≤ size →
+  runs_within (tree_upkeep_ios y u) (T.maintain bits y u) (Medium f []).
+Proof.
+  intros Hy Hsize. pose proof (λ p, tree_free_below _ _ _ p Hy) as Hbelow.
+  destruct Hy as (s0&x0&m&[(m0&rs&_&_&_&[Hmid _]&_) _]&_&Ht).
+  destruct u as [[| |moves]|w n]; cbn [tree_upkeep_ios T.maintain]; try done.
+  - rewrite <-(Nat.add_0_r (_ + 3)). by apply within_tree_checkpoint.
+  - apply within_tree_room; [done|]. intros y1 m1 Hshape Hfree Hplaces.
+    rewrite <-(Nat.add_0_r (2 * length moves + 3)). unfold tree_device_blocks in Hsize.
+    apply within_move_log; rewrite ?Hshape, ?Hfree, ?Hplaces; try done; [lia|..].
+    + rewrite <-Hshape. apply tree_room_positive.
+    + intros x p Hp. eapply Hmid, lookup_weaken, Ht. exact Hp.
 Qed.
 End Bounds.

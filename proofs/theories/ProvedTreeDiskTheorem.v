@@ -12,7 +12,6 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   DiskMachineShape.
 From LogDisk Require Import ProvedTreeMaps ProvedTreeDiskInvariant ProvedTreeDiskRecovery
   ProvedTreeDiskRequests.
-From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
 
 (** ** Walks *)
 
@@ -118,16 +117,6 @@ Proof.
   intros laws Hx Htr Hshows.
   apply (VirtualDiskProperties.snapshot_reads_for_ever Ack name lba count data data' (Create n :: before) tr);
     [by left|done|]. by apply (proved_tree_disk_refines_contract laws _ _ _ _ Hx Hshows).
-Qed.
-
-(** Served to many clients, behind a queue. *)
-Theorem served_tree_disk_refines_contract `{!EqDecision block} n c h tr q :
-  blocks_laws → fresh proved_tree_disk n c →
-  queue_run (one_by_one proved_tree_disk) (in_front proved_tree_disk c) h tr q →
-  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
-Proof.
-  intros laws Hc.
-  by apply queue_implements; [apply one_by_one_implements, proved_tree_disk_refines_contract|].
 Qed.
 
 (** ** Space *)

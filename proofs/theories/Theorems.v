@@ -4,7 +4,7 @@ README. [TreeTheorems.v] goes on with shared trees on blocks. *)
 From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
-From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
+From LogDisk Require Import RecordedTrace RecordedImplementation Checker CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskProposals.
 From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDiskQueue.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
@@ -15,6 +15,7 @@ From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
   LegDiskResync Progress.
+From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
 
 (** ** The contract *)
 
@@ -113,12 +114,19 @@ Theorem blocks_judged_apart {V} `{EqDecision V, Value V} g p tolerates blocks (h
 Proof. apply OverlappingDiskBlocks.blocks_apart. Qed.
 
 (** 16. Whatever implements the contract, run one request at a time behind a queue, implements the contract
-for requests that overlap. *)
-Theorem queue_implements {V} `{EqDecision V, Value V} (M : implementation V) p blocks c h tr q :
-  implements M p → fresh M blocks c →
+for requests that overlap. Its devices may fail meanwhile, and the answer of a request that was performed may
+be lost with the power. *)
+Theorem queue_implements {V} `{EqDecision V, Value V} (M : recorded_implementation V) p tolerates blocks c h
+    tr q :
+  implements_recorded M p tolerates → recorded_fresh M blocks c →
   OverlappingDiskQueue.queue_run M (OverlappingDiskQueue.Queue c [] []) h tr q →
-  admits_overlapping ByRequest p 0 (Alone (Event (Create blocks)) :: h).
+  admits_overlapping ByRequest p tolerates (Alone (Event (Create blocks)) :: h).
 Proof. apply OverlappingDiskQueue.queue_implements. Qed.
+
+(** 16. And nothing else does, even if it performs several requests at once. *)
+Theorem queue_exact {V} `{EqDecision V, Value V} (M : recorded_implementation V) p tolerates :
+  OverlappingDiskQueue.implements_overlapping M p tolerates ↔ implements_recorded M p tolerates.
+Proof. apply OverlappingDiskQueue.queue_exact. Qed.
 
 (** 12. The contract's promises are used by some trace, and each of their hypotheses is needed: without it, a
 trace that the contract admits breaks the conclusion. *)
@@ -563,13 +571,13 @@ Theorem proved_disk_refines_contract `{blocks} {torn : tearing} : blocks_laws �
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
 (** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time, or
-several writes at once. *)
+several writes at once ([one_by_one] shows what became of each). *)
 Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} n c h tr q :
   blocks_laws → fresh proved_disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
-Proof. apply ProvedDiskTheorem.served_disk_refines_contract. Qed.
+Proof. apply ServedDiskTheorem.served_disk_refines_contract. Qed.
 
 (** 17. On a leg of several devices: a block is cut into pieces, one for each device, and any [needed] of them
 give it back. While devices fail, come back, are replaced and copied to, the contract admits every trace, with
@@ -604,6 +612,53 @@ Theorem raid_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, 
   lives (cutting0 := code) proved_programs size (k + m) z tr z' →
   admits_recorded Ack m (Event (Create n) :: tr).
 Proof. intros laws. eapply LegDiskTheorem.refines_on_raid, ProvedDiskRefinement.proved_programs_safe. Qed.
+
+(** 16. Served to many clients, on a leg ([leg_disk] is the machine of 17). Devices fail at any moment, also
+while requests wait or are performed; they return, are replaced and copied to while requests wait. While too
+few members answer, a read may be answered that its data are lost, and other requests with an unknown outcome,
+several writes at once too. The contract allows an answer that data are lost only while more devices failed
+than the leg tolerates. *)
+Import ServedDiskTheorem(leg_disk).
+Theorem served_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C} {torn : tearing}
+    size count n z h tr q :
+  let M := leg_disk proved_programs size count in
+  blocks_laws → LegCorrect.cutting_laws count → formatted proved_programs size count n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack (count - fewest) (Alone (Event (Create n)) :: h).
+Proof.
+  intros M laws code Hz. eapply ServedDiskTheorem.served_leg_disk_refines; [|done..].
+  apply ProvedDiskRefinement.proved_programs_safe.
+Qed.
+
+(** 16. On mirrors, *)
+Theorem served_mirrored_disk_refines_contract `{blocks, EqDecision block} size count n z h tr q :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  let M := leg_disk (cutting0 := code) proved_programs size count in
+  blocks_laws → 0 < count → formatted (cutting0 := code) proved_programs size count n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack (count - 1) (Alone (Event (Create n)) :: h).
+Proof.
+  intros code torn M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
+  apply ProvedDiskRefinement.proved_programs_safe.
+Qed.
+
+(** 16. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
+Theorem served_raid_disk_refines_contract `{blocks, EqDecision block} {torn : tearing}
+    {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size n z
+    h tr q :
+  let code := LegCode.raid_leg bytes k m cut glue in
+  let M := leg_disk (cutting0 := code) proved_programs size (k + m) in
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  formatted (cutting0 := code) proved_programs size (k + m) n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack m (Alone (Event (Create n)) :: h).
+Proof.
+  intros code M laws Hglue Hk Hm Hb Hz. eapply ServedDiskTheorem.served_on_raid; [|done..].
+  apply ProvedDiskRefinement.proved_programs_safe.
+Qed.
 
 (** 18. Progress, with devices that fail between any two I/Os, as long as [fewest] members answer. [ends_well]
 says: at most so many turns, each of them possible, the last one with the end that is named. The scheduler is
@@ -649,6 +704,16 @@ Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} size c
   ends_well (weather count) (settle_turn size count) settled_ok (settle_turns size count (length ms))
     (Idle y ms c, x, h).
 Proof. intros ?? Hz Hlives. by eapply resync_ends; [|apply ProvedDiskRefinement.proved_programs_safe|..]. Qed.
+
+(** 18. And so does upkeep, whatever the scheduler asks for between two requests: a checkpoint, a collection,
+or a cleaning with any moves. *)
+Theorem leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h u :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size →
+  ends_well (weather count) (LegDiskUpkeep.upkeep_turn proved_programs size u) LegDiskUpkeep.idle_again
+    (LegDiskUpkeep.upkeep_turns (length ms) (ProvedDiskBounds.upkeep_ios (shape y) u)) (Idle y ms c, x, h).
+Proof. intros ??. by apply LegDiskUpkeep.whole_map_upkeep_is_finished. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)
@@ -754,14 +819,20 @@ Proof. apply ProvedDiskExecution.life_exists. Qed.
 Theorem proved_disk_hypotheses_hold : @blocks_laws ProvedDiskExecution.small.
 Proof. apply ProvedDiskExecution.small_laws. Qed.
 
-(** And served: two writes in flight that are performed together and answered, a power cut while two more are,
-which both happened, one in a write that is performed alone, which did not, and a read. *)
-Theorem served_disk_execution : ∃ x tr q,
-  fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
-  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
-    (OverlappingDiskQueue.in_front proved_disk x)
-    ProvedDiskExecution.served_shows tr q.
-Proof. apply ProvedDiskExecution.served_life_exists. Qed.
+(** And served: two writes in flight that are performed together and answered, a third one whose answer is
+lost with the power, a power cut while two more are performed, which both happened, one in a write that is
+performed alone, which did not, and a read. *)
+Theorem served_disk_execution : ServedDiskExecution.served_shows
+  (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4
+  ServedDiskExecution.device_shows.
+Proof. apply ServedDiskExecution.served_life_exists. Qed.
+
+(** And on two mirrors: while requests wait a device fails, the other one too, data are lost and a write is of
+unknown outcome; it comes back, the power fails while writes are performed together, a resync. *)
+Theorem served_mirrored_disk_execution : ServedDiskExecution.served_shows
+  (leg_disk (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn) proved_programs 20 2) 4
+  ServedDiskExecution.mirrors_shows.
+Proof. apply ServedDiskExecution.served_mirrors_life_exists. Qed.
 
 (** And on two mirrors: writes that are performed together, a power cut while two more are, which both
 happened since one device has their record; a degraded write, all devices gone, one that comes back stale, the

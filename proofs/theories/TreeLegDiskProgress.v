@@ -9,8 +9,8 @@ From LogDisk Require Import ProvedDisk ProvedDiskInvariant ProvedDiskMaps Proved
   ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests
   ProvedTreeDiskCost ProvedTreeDiskBounds ProvedTreeDiskTheorem.
-From LogDisk Require Import Devices Leg LegCorrect LegProgress LegDiskMachine LegDiskProgress LegDiskGroups
-  Progress.
+From LogDisk Require Import Devices Leg LegCorrect RequestProgress LegProgress LegDiskMachine LegDiskProgress
+  LegDiskGroups Progress.
 Import ProvedTreeDisk(layout_of, beside, beside_codec).
 Import TreeIndex(trees).
 

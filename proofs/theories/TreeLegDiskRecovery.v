@@ -8,8 +8,8 @@ From stdpp Require Import gmap relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests
   ProvedTreeDiskBounds ProvedTreeDiskTheorem.
-From LogDisk Require Import Devices Leg LegCorrect LegProgress LegDiskMachine LegDiskRefinement
-  LegDiskProgress LegDiskShape TreeLegDiskProgress Progress.
+From LogDisk Require Import Devices Leg LegCorrect RequestProgress LegProgress LegDiskMachine
+  LegDiskRefinement LegDiskProgress LegDiskShape TreeLegDiskProgress Progress.
 From LogDisk Require DiskMachineShape.
 Import DiskMachineShape(only, only_safe).
 

@@ -1,13 +1,14 @@
 (** What is proved, as in [Theorems.v]: of shared trees on blocks, and of the disk that runs with them as its
 maps. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk.
+From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
 From LogDisk Require VirtualDiskProperties TreeDiskTheorem TreeDiskBlocks SharedTreeCursor TreeStoreTheorem
   TreeStoreCost TreeStoreWitnesses.
 From LogDisk Require DiskMachineShape DiskMachineProgress ProvedDiskProgress ProvedDiskExecution
   ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskProgress ProvedTreeDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProgress LegDiskGroups
   LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery TreeLegDiskExecution.
+From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
 
 (** ** Shared trees on blocks
 
@@ -152,6 +153,14 @@ Theorem proved_tree_disk_refines_contract `{blocks} {torn : tearing} bits :
   blocks_laws → implements (proved_tree_disk bits) Ack.
 Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_refines_contract. Qed.
 
+(** 16. And served to many clients, as the disk of 13. *)
+Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} bits n c h tr q :
+  blocks_laws → fresh (proved_tree_disk bits) n c →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one (proved_tree_disk bits))
+    (OverlappingDiskQueue.in_front (proved_tree_disk bits) c) h tr q →
+  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Proof. apply ServedDiskTheorem.served_tree_disk_refines_contract. Qed.
+
 (** 19. Read after snapshot through all of it. *)
 Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing} bits n x x' name lba count
     (data data' : list block) before tr :
@@ -219,7 +228,7 @@ Proof. apply ProvedTreeDiskExecution.tree_life_exists. Qed.
 --mirrors N], [--raid5 N], [--raid6 N]): the programs of 19 on the leg of 17. Checkpoints write nodes to pages
 on all members, recovery reads nodes from those that answer; with parity a node is a stripe. The hypotheses
 are those of 17. *)
-Import Leg LegDiskMachine RecordedTrace.
+Import Leg LegDiskMachine.
 Theorem tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
     z tr z' :
   blocks_laws → LegCorrect.cutting_laws count →
@@ -245,6 +254,49 @@ Theorem raid_tree_disk_refines_contract `{blocks} {torn : tearing} {decided : �
   lives (cutting0 := code) (tree_programs bits) size (k + m) z tr z' →
   admits_recorded Ack m (Event (Create n) :: tr).
 Proof. intros laws. by eapply LegDiskTheorem.refines_on_raid, tree_programs_safe. Qed.
+
+(** 16. And served to many clients: on any leg, *)
+Import ServedDiskTheorem(leg_disk).
+Theorem served_tree_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
+    {torn : tearing} bits size count n z h tr q :
+  let M := leg_disk (tree_programs bits) size count in
+  blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack (count - fewest) (Alone (Event (Create n)) :: h).
+Proof.
+  intros M laws code Hz. eapply ServedDiskTheorem.served_leg_disk_refines; [|done..].
+  by apply tree_programs_safe.
+Qed.
+
+(** 16. on mirrors, *)
+Theorem served_mirrored_tree_disk_refines_contract `{blocks, EqDecision block} bits size count n z h tr q :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  let M := leg_disk (cutting0 := code) (tree_programs bits) size count in
+  blocks_laws → 0 < count → formatted (cutting0 := code) (tree_programs bits) size count n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack (count - 1) (Alone (Event (Create n)) :: h).
+Proof.
+  intros code torn M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
+  by apply tree_programs_safe.
+Qed.
+
+(** 16. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
+Theorem served_raid_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing}
+    {decided : ∀ a, Decision (tears a)} bits bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size
+    n z h tr q :
+  let code := LegCode.raid_leg bytes k m cut glue in
+  let M := leg_disk (cutting0 := code) (tree_programs bits) size (k + m) in
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  formatted (cutting0 := code) (tree_programs bits) size (k + m) n z →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
+    q →
+  admits_overlapping ByRequest Ack m (Alone (Event (Create n)) :: h).
+Proof.
+  intros code M laws Hglue Hk Hm Hb Hz. eapply ServedDiskTheorem.served_on_raid; [|done..].
+  by apply tree_programs_safe.
+Qed.
 
 (** 20. Read after snapshot through all of it: while devices fail, come back, are replaced and copied to. *)
 Theorem tree_leg_disk_read_after_snapshot `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
@@ -311,6 +363,18 @@ Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} b
     LegDiskResync.settled_ok (LegDiskResync.settle_turns size count (length ms)) (Idle y ms c, x, h).
 Proof. intros laws ? Hz Hlives. by eapply LegDiskResync.resync_ends; [|by apply tree_programs_safe|..]. Qed.
 
+(** 20. Upkeep ends, as in 18; steps of walks too. *)
+Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
+    h u :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted (tree_programs bits) size count n z →
+  lives (tree_programs bits) size count z tr (Idle y ms c, x, h) →
+  tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  Progress.ends_well (weather count) (LegDiskUpkeep.upkeep_turn (tree_programs bits) size u)
+    LegDiskUpkeep.idle_again (LegDiskUpkeep.upkeep_turns (length ms) (tree_upkeep_ios y u))
+    (Idle y ms c, x, h).
+Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
+
 (** 12. An execution on two mirrors: writes that a power cut has on one device only, a checkpoint that it
 leaves half written on both, a degraded write and a checkpoint, all devices gone, one that comes back with
 stale nodes, the right one, resync; a deletion, its walks begun again after a power cut, its data's place used
@@ -335,4 +399,11 @@ Theorem raid6_tree_disk_execution : ∃ z z',
   formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) (tree_programs 1) 40 4 4 z ∧
   lives (cutting0 := raid_of_two 2 5) (tree_programs 1) 40 4 z everything_on_raid6_shows z'.
 Proof. apply TreeLegDiskExecution.raid6_tree_life_exists. Qed.
+
+(** 12. And served on RAID-5: a snapshot is taken while a write waits; the power fails, devices fail, come
+back and are replaced, while requests wait. *)
+Theorem served_raid5_tree_disk_execution : ServedDiskExecution.served_shows
+  (leg_disk (cutting0 := raid_of_two 1 5) (torn := tears_from 5) (tree_programs 1) 40 3) 4
+  ServedDiskExecution.raid5_shows.
+Proof. apply ServedDiskExecution.served_raid5_life_exists. Qed.
 End RunningTrees.
