@@ -25,7 +25,7 @@ from refmodel.array.array import Array
 from refmodel.array.member import ComponentState
 from refmodel.journal.checkpoint import MOST_CHANGES, ROOTS, Checkpoint
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.changes import ROOM, Changes, cut, decode, pages_for
+from refmodel.log_structured.maps.changes import Changes, cut, decode, pages_for
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
@@ -33,7 +33,7 @@ from refmodel.log_structured.snapshots.views import Views
 
 LEAST_PAGES = 4  # of changes, that may be behind a whole checkpoint
 ONE_PAGE_IN = 64  # of the disk's pages may be one of changes
-LEAST_ENTRY = 16  # bytes of a change, of the maps that have most of them
+RECORDED = 128  # changes of a map that are kept in memory, for each of these pages
 KEPT_FREE = 64  # pages, besides one for each in use
 
 
@@ -109,7 +109,7 @@ class Increments:
     def record(self) -> None:
         """Record the changes of the maps from now on."""
         for tree in self._trees():
-            tree.changes, tree.most_changes = {}, self.most * ROOM // LEAST_ENTRY
+            tree.changes, tree.most_changes = {}, self.most * RECORDED
 
     def load(self, slot: Checkpoint) -> dict[MapKind, Changes]:
         """Begin with the newest checkpoint, whose changes are returned. Raises DataLost."""
