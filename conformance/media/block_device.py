@@ -22,6 +22,10 @@ class BlockDevice(Protocol):
         """Make durable what was written before."""
         ...
 
+    def end(self) -> None:
+        """Send no request from now on. What was sent may still be answered."""
+        ...
+
     def close(self) -> None:
         """Close the device."""
         ...

@@ -37,6 +37,9 @@ class FileDevice:
         """Make durable what was written before."""
         os.fsync(self._file)
 
+    def end(self) -> None:
+        """Do nothing: what is sent has happened."""
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)

@@ -6,6 +6,7 @@ libnbd is called through ctypes, so that it works in any virtual environment.
 """
 
 import ctypes
+import errno
 import os
 import select
 import threading
@@ -102,6 +103,7 @@ class NbdDevice:
         self._flying: dict[int, Any] = {}  # requests not yet answered, and their buffers
         self._answered: dict[int, NbdError | None] = {}
         self._polled = False  # whether a thread waits for the server, on behalf of all
+        self._ended = False  # whether nothing is sent any more
         self._handle = self._nbd.nbd_create()
         try:
             self._done(self._nbd.nbd_set_strict_mode(self._handle, 0))
@@ -137,6 +139,11 @@ class NbdDevice:
         """Make durable what was written before."""
         self._command(self._nbd.nbd_aio_flush, None, NOTHING, 0)
 
+    def end(self) -> None:
+        """Send no request from now on. What was sent may still be answered."""
+        with self._changed:
+            self._ended = True
+
     def close(self) -> None:
         """Close the connection. Nobody may be using it."""
         handle, self._handle = self._handle, None
@@ -157,6 +164,8 @@ class NbdDevice:
         """Send a request and wait for its answer. The buffer lives as long as the request."""
         deadline = time.monotonic() + self._patience
         with self._changed:
+            if self._ended:
+                raise NbdError("the connection has ended", errno.ENOTCONN)
             cookie = self._done(command(self._handle, *arguments))
             self._flying[cookie] = buffer
             while cookie not in self._answered:
@@ -237,6 +246,11 @@ class Connections:
     def flush(self) -> None:
         """Make durable what was written before, by any connection."""
         next(self._turns).flush()
+
+    def end(self) -> None:
+        """Send no request from now on. What was sent may still be answered."""
+        for device in self._all:
+            device.end()
 
     def close(self) -> None:
         """Close all connections. Nobody may be using them."""

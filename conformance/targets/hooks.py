@@ -23,7 +23,7 @@ from conformance.contract.model import NAME
 from conformance.contract.trace import OVERLAPPING
 from conformance.media import file, nbd
 from conformance.media.block_device import BlockDevice
-from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.hooks_file import read
 from conformance.targets.threads import Done, Gate, Threads
 
@@ -69,6 +69,7 @@ class HooksTarget:
         self._commanding = threading.Lock()  # held by the request that runs commands
         self._opening = threading.Lock()
         self._usual = 0.0  # seconds that the last command took
+        self._crashing = False  # nothing is begun that belongs to the time before the crash
 
     def _hello(self, path: Path) -> Message:
         unmap = ["unmap"] if self._hooks.get("unmap", True) else []
@@ -130,16 +131,36 @@ class HooksTarget:
         with self._gate.alone() if alone else self._gate.together():
             if op in CONTROL or message.get("view") is not None:
                 with self._commanding:
+                    self._require_no_crash()
                     return self.request(message)
             if self._commanding.locked():  # meet it somewhere in its middle, not at its start
                 time.sleep(random.random() * self._usual)
+            self._require_no_crash()
             return self.request(message)
 
+    def _require_no_crash(self) -> None:
+        """Raise PowerCut if the server is being killed: the request would reach the next one."""
+        if self._crashing:
+            raise PowerCut
+
     def _killed(self, message: Message) -> Message:
-        """Return the answer to a crash that comes while the server is busy."""
+        """Return the answer to a crash that comes while the server is busy.
+
+        What was not sent before the command begins is not sent: no connection is opened, and no
+        command begins that waited. Raises TargetFailure.
+        """
+        self._crashing = True
         with self._commanding:
+            with self._opening:
+                for device in self._devices.values():
+                    device.end()
             status, output = self._run("crash", None)
-        self._threads.wait()
+        try:
+            self._threads.wait()
+        except TimeoutError as error:
+            text = f"after the command crash a connection stays open, and on it {error}"
+            raise TargetFailure("hang", text, output) from None
+        self._crashing = False
         self._close_devices()
         try:
             self._check("crash", status, output)
@@ -223,6 +244,7 @@ class HooksTarget:
 
         Raises _Refusal `no-such-snapshot` if the server, or the file system, knows no such name."""
         with self._opening:
+            self._require_no_crash()
             return self._opened(view)
 
     def _opened(self, view: str | None) -> BlockDevice:

@@ -32,6 +32,7 @@ class Threads:
         self._idle = threading.Condition()  # guards what follows
         self._life = 0  # one ends with each power cut
         self._busy = 0  # requests that were called and have not ended
+        self._ops: list[str] = []  # what these are, of those that a thread carries out
         self._threads: list[threading.Thread] = []
 
     def call(self, message: Message, done: Done) -> None:
@@ -56,7 +57,8 @@ class Threads:
         """Return when nothing is carried out any more. Raises TimeoutError."""
         with self._idle:
             if not self._idle.wait_for(lambda: self._busy == 0, LONGEST_WAIT):
-                raise TimeoutError(f"a request did not end within {LONGEST_WAIT:g} seconds")
+                what = ", ".join(self._ops)
+                raise TimeoutError(f"{what} did not end within {LONGEST_WAIT:g} seconds")
 
     def close(self) -> None:
         """End the threads, when their requests have ended."""
@@ -70,10 +72,12 @@ class Threads:
             life, message, done = job
             outcome: Outcome = PowerCut()
             if life == self._life:
+                self._ops.append(message["op"])
                 try:
                     outcome = self._carry_out(message)
                 except Exception as error:  # it is the target's: `done` takes it to the main thread
                     outcome = error
+                self._ops.remove(message["op"])
             with self._idle:
                 if life == self._life:
                     if self._power_failed(message):

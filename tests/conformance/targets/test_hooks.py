@@ -1,9 +1,13 @@
 """Hooks files: engines that are a device and commands, and mistakes in files and commands."""
 
 import errno
+import random
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +23,7 @@ from conformance.media import nbd
 from conformance.targets import hooks_file
 from conformance.targets.base import TargetFailure
 from conformance.targets.hooks import HooksTarget
+from conformance.targets.threads import Outcome
 from support.in_flight import several
 
 EXAMPLES = Path(hooks_file.__file__).parents[1] / "examples"
@@ -73,6 +78,9 @@ class Exports:
 
     def write(self, offset: int, data: bytes, durable: bool = False) -> None:
         raise nbd.NbdError("command failed: No space left on device", errno.ENOSPC)
+
+    def end(self) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -255,3 +263,62 @@ def test_a_copy_that_is_not_atomic_is_found_under_load(tmp_path: Path) -> None:
     path.write_text(text.replace("cp disk ./$NAME.copy", SLOW_COPY))
     seen = several(str(path), 900, ops=30)  # it is a race of processes
     assert seen.failures and seen.failures[0][1].kind == "no-order"
+
+
+UNDER_LOAD = """
+name = "killed"
+data = "nbd+unix:///live?socket=none"
+view = "nbd+unix:///$NAME?socket=none"
+in_flight = 8
+crash_profile = "prefix"
+under_load = ["snapshot"]
+[commands]
+create = "true"
+snapshot = "sleep 0.2; echo snapshot >>$HOOKS/log"
+crash = "echo crash >>$HOOKS/log"
+"""
+
+
+def test_nothing_reaches_the_disk_that_a_crash_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for a command, or to be sent, when the crash comes, is not begun after it."""
+    log = tmp_path / "log"
+
+    class Server(Exports):
+        def write(self, offset: int, data: bytes, durable: bool = False) -> None:
+            with log.open("a") as file:
+                file.write("write\n")
+
+    monkeypatch.setattr(nbd, "library", lambda: None)
+    monkeypatch.setattr(nbd, "NbdDevice", Server)
+    monkeypatch.setattr(random, "random", lambda: 3.0)  # so that a write waits for three commands
+    (tmp_path / "killed.toml").write_text(UNDER_LOAD)
+    target = HooksTarget(tmp_path / "killed.toml")
+    assert target.request({"op": "create", "blocks": 4})["ok"]
+    write = {"op": "write", "lba": 0, "data": bytes(4096)}
+    answers: list[Outcome] = []
+    target.call({"op": "snapshot", "name": "first"}, answers.append)
+    while not answers:
+        time.sleep(0.01)
+    for name in "abcd":
+        target.call({"op": "snapshot", "name": name}, answers.append)
+    for _ in range(4):
+        target.call(write, answers.append)
+    target.call({"op": "crash"}, answers.append)
+    assert answers == [{"ok": True}] * 2, "only the first snapshot and the crash are answered"
+    target.call(write, answers.append)
+    while len(answers) < 3:
+        time.sleep(0.01)
+    target.close()
+    assert log.read_text().split()[-2:] == ["crash", "write"]
+    assert log.read_text().split().count("write") == 1
+
+
+def test_a_connection_that_has_ended_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = nbd.NbdDevice.__new__(nbd.NbdDevice)
+    device._nbd, device._patience = cast(Any, SimpleNamespace(nbd_aio_flush=None)), 1.0
+    device._changed, device._ended = threading.Condition(), False
+    device.end()
+    with pytest.raises(nbd.NbdError, match="has ended"):
+        device.flush()
