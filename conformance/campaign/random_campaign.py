@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 
 from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import FAST, Part, Plan, judged
@@ -16,6 +17,7 @@ from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.judging.oracles import INNER, Oracle
+from conformance.judging.verdict import alike
 from conformance.programs import swarm
 from conformance.programs.shrink import shrink
 from conformance.targets import Factory
@@ -174,6 +176,22 @@ def _never(result: Campaign) -> None:
         result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
 
 
+def _cut_behind(
+    trace: Trace, verdict: Verdict, judge: Callable[[Trace], Verdict]
+) -> tuple[Trace, Verdict]:
+    """Return a trace that never failed again, without what was called after the failure.
+
+    As it is, if it would not fail so."""
+    end = None if verdict.at is None else trace.events[verdict.at].get("answered")
+    if end is None:
+        return trace, verdict
+    events = [event for event in trace.events if event["called"] < end]
+    shorter = replace(trace, events=events, inside=[one for one in trace.inside if one["at"] < end])
+    found = judge(shorter)
+    same = found.verdict == "fail" and alike(found, verdict)
+    return (shorter, drawn(shorter, found)) if same else (trace, verdict)
+
+
 def _enough(result: Campaign) -> bool:
     return len(result.failures) >= result.most_failures or any(
         f.verdict.kind == "hang" for f in result.failures
@@ -202,10 +220,12 @@ def _shrink(
     seconds = SHRINK_AGAIN_SECONDS if met or anew else SHRINK_SECONDS
     found = shrink(trace, verdict, attempts.send, seconds, bench.in_process)
     found = with_usual_options(found, bench.usual, attempts.send_with)
+    shown = found.trace, found.verdict
+    if not found.failed and found.trace.overlapping:
+        shown = _cut_behind(*shown, lambda one: judged([one], oracles, result.faults)[0])
     result.failures.append(
         Failure(
-            found.trace,
-            found.verdict,
+            *shown,
             number,
             trace.operations,
             found.failed,

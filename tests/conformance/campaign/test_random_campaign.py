@@ -1,6 +1,7 @@
 """Campaigns: coverage, counters, shrinking, and a failure that explains itself."""
 
 import json
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -12,6 +13,7 @@ from conformance.campaign.random_campaign import campaign
 from conformance.campaign.results import Campaign
 from conformance.contract.model import faults_of
 from conformance.contract.trace import Event, Trace
+from conformance.examples.list_disk import ListDisk
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, named
 from conformance.reports import machine, summary
@@ -365,3 +367,32 @@ def test_a_leak_that_scrub_reports_is_a_failure() -> None:
     assert kinds == {"scrub"} and "page 7" in result.failures[0].verdict.actual
     ops = {event["op"] for event in result.failures[0].trace.events}
     assert ops <= {"create", "snapshot", "delete", "scrub"}
+
+
+class WrongOnce(ListDisk):
+    """Takes two requests at a time, and gives one wrong read in its life."""
+
+    reads = 0
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.hello |= {"protocol": 2, "in_flight": 2, "atomic": "request"}
+
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
+        """Answer at once."""
+        answer = self.request(message)
+        if message["op"] == "read" and answer["ok"]:
+            WrongOnce.reads += 1
+            if WrongOnce.reads == 12:
+                answer["data"] = b"\1" * len(answer["data"])
+        done(answer)
+
+
+def test_a_trace_that_never_fails_again_ends_where_it_failed() -> None:
+    WrongOnce.reads = 0
+    factory = Factory("wrong-once", WrongOnce, seconds=10)
+    (failure,) = campaign(factory, count=20, ops=30, seed=1, oracles=MODEL).failures
+    assert failure.failed == 0 < failure.repeats and failure.trace.overlapping
+    assert sum(event["op"] == "read" for event in failure.trace.events) <= 12
+    assert failure.trace.operations < failure.before
+    assert judge([failure.trace], MODEL)[0].verdict == "fail"
