@@ -8,7 +8,9 @@ Each sector of 512 bytes says which block it is part of:
 in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex
 dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
 blocks compress to several lengths. A tag that is a multiple of ALIKE is the same data wherever
-and whenever it is written: its LBA and operation are 0.
+and whenever it is written: its LBA and operation are 0. Every second of these is sparse: all zeroes
+but for a header and its checksum in the last sector, SPARSE_AT bytes from its start. So sparse
+blocks begin alike and end differently, and whoever looks only at some bytes takes them for zeroes.
 
 The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data
 is, so an engine that keeps that CRC of each block would take any block of this kit for any
@@ -27,6 +29,7 @@ HEADER = struct.Struct("<8sQQQQHH")
 CHECKSUM = 4  # bytes
 ZEROES = bytes(SECTOR)
 ALIKE = 8
+SPARSE_AT = 104  # bytes
 ROOM = SECTOR - HEADER.size - CHECKSUM  # bytes of noise and text in a sector
 TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
 
@@ -64,6 +67,10 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
     if tag % ALIKE == 0:
         lba = op = 0
     sectors = block_size // SECTOR
+    if is_sparse(tag):
+        header = HEADER.pack(MAGIC, trace, tag, 0, 0, sectors - 1, sectors)
+        start = bytes(block_size - SECTOR + SPARSE_AT)
+        return (start + header + _checksum(header)).ljust(block_size, b"\0")
     rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
     noise = shake_128(b"%d" % tag).digest(sectors * rough)
     text = f" tag {tag} LBA {lba} operation {op} ".encode()
@@ -79,6 +86,11 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
     return b"".join(parts)
 
 
+def is_sparse(tag: int) -> bool:
+    """Return whether nearly all bytes of the block are zeroes."""
+    return tag > 0 and tag % (2 * ALIKE) == 0
+
+
 def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
     """Return the tag of a block read at `lba`, or what is wrong with it.
 
@@ -90,6 +102,10 @@ def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
             return int(tag)
     elif data == bytes(len(data)):
         return 0
+    elif data.startswith(MAGIC, at := len(data) - SECTOR + SPARSE_AT):
+        tag = HEADER.unpack_from(data, at)[2]
+        if is_sparse(tag) and data == encode(tag, lba, 0, len(data), trace):
+            return int(tag)
     return _diagnosis(data, lba, trace)
 
 
@@ -113,10 +129,14 @@ def _diagnosis(data: bytes, lba: int, trace: int) -> Damage:
 def _sector(data: bytes) -> _Sector | str:
     if data == ZEROES:
         return "zeroes"
-    magic, *fields = HEADER.unpack_from(data)
+    at, end = 0, SECTOR - CHECKSUM
+    if data.startswith(MAGIC, SPARSE_AT):
+        at, end = SPARSE_AT, SPARSE_AT + HEADER.size
+    magic, *fields = HEADER.unpack_from(data, at)
     if magic != MAGIC:
         return "garbage"
-    if data[-CHECKSUM:] != _checksum(data[:-CHECKSUM]):
+    others = data[:at] + data[end + CHECKSUM :]
+    if data[end : end + CHECKSUM] != _checksum(data[at:end]) or any(others):
         return f"damaged (it says tag {fields[1]}, its checksum is wrong)"
     return _Sector(*fields)
 

@@ -166,8 +166,8 @@ class _Added:
         return sent
 
     def written_over(self, read: Message) -> list[Message]:
-        """Return writes over what a read in flight reads, most of them one after another, or none
-        if it reads past the end.
+        """Return writes over what a read in flight reads, most of them one after another, and
+        flushes between them; or none if it reads past the end.
         """
         lba, count, choose = read["lba"], read["count"], self._choose
         if lba + count > self._blocks:
@@ -180,6 +180,8 @@ class _Added:
             if self._pace is not None:
                 request["schedule"] = self._pace.passing()
             sent.append(request)
+            if self._flushes and choose.randrange(2):  # what they freed may be used again
+                sent.append({"op": "flush", **{key: request[key] for key in HOW if key in request}})
         self.left -= len(sent)
         return sent
 

@@ -19,7 +19,7 @@ def damage(data: bytes, lba: int, trace: int = 0) -> Damage:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_round_trip(size: int) -> None:
-    for tag in (0, 1, 7, 2**31 - 1):
+    for tag in (0, 1, 7, 8, 16, 64, 2**31 - 1, 2**31):
         data = encode(tag, 3, 12, size, 99)
         assert len(data) == size and decode(data, 3, 99) == tag
     assert encode(0, 3, 12, size) == bytes(size)
@@ -30,6 +30,29 @@ def test_every_bit_counts() -> None:
     for at in range(0, len(data), 7):
         damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
         assert isinstance(decode(damaged, 3), Damage), at
+
+
+@pytest.mark.parametrize("tag", [7, 8, 16])
+def test_every_bit_of_a_small_block_counts(tag: int) -> None:
+    data = encode(tag, 3, 12, SECTOR)
+    for at in range(SECTOR):
+        damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        assert damage(damaged, 3).kind in ("foreign", "garbage"), at
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sparse_blocks_begin_alike_and_look_like_zeroes(size: int) -> None:
+    one, other = encode(16, 3, 12, size), encode(32, 5, 13, size)
+    assert one != other and encode(16, 9, 99, size) == one
+    for data in (one, other):
+        assert not any(data[at] for at in (0, size // 2, size - 1))
+        assert not any(data[: size - SECTOR + 64]) and sum(map(bool, data)) < 64
+    old = encode(5, 3, 4, size)
+    if size > SECTOR:
+        found = damage(old[:SECTOR] + one[SECTOR:], 3)
+        assert found.kind == "torn" and "tag 16" in found.detail and "tag 5" in found.detail
+        assert damage(one[: size - SECTOR] + old[size - SECTOR :], 3).kind == "torn"
+    assert damage(encode(16, 3, 12, size, trace=1), 3, trace=2).kind == "foreign"
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
