@@ -32,17 +32,20 @@ def test_some_reads_stay_in_flight_while_their_blocks_are_written_over() -> None
     """The schedule of the read says: a step or two. Those of the writes say: the newest goes on."""
     stays, passing = [f"{'7' * 20}{steps}" for steps in (1, 2)], "7" * 21
     times: list[int] = []
+    flushed = 0
     for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 50)):
         sent = woven.woven(random.Random(seed), plain, 8, schedules=True)
         for at, read in enumerate(sent):
             if read["op"] == "read" and f"{read.get('schedule', 0):o}" in stays:
-                over = takewhile(
-                    lambda one: f"{one.get('schedule', 0):o}" == passing, sent[at + 1 :]
-                )
+                over = [
+                    *takewhile(lambda one: f"{one.get('schedule', 0):o}" == passing, sent[at + 1 :])
+                ]
+                flushed += any(one["op"] == "flush" for one in over)
                 writes = [one for one in over if one["op"] == "write"]
                 ends = [write["lba"] + len(write["tags"]) for write in writes]
                 times.append(ends.count(read["lba"] + read["count"]))
     assert sum(bool(count) for count in times) > 20 and max(times) >= max(woven.TIMES_OVER), times
+    assert flushed > 10, "between the writes what they freed is made durable"
 
 
 def test_durable_changes_that_met_are_answered_before_a_power_cut() -> None:
