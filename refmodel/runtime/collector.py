@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 YOUNG, MIDDLE = 100, 1  # thresholds for young objects. They count new objects less those dropped:
 # where as many are dropped as come, thousands gather before the usual threshold is reached.
-RARELY = 200  # times as many objects as usual until Python does a full collection by itself
+RARELY = 2000  # times as many objects as usual until Python does a full collection by itself
 DUE = 233  # collections of young objects after which an idle moment is used: as rare as usual
 
 
