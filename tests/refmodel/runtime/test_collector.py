@@ -50,10 +50,10 @@ def test_a_server_that_is_never_idle_does_full_collections_rarely() -> None:
         with full_collections_in_idle_moments():
             before, keeper = full_collections(), [Cycle()]
             lost = weakref.ref(keeper[0])
-            kept = [[number] for number in range(10_000)]  # some 500 younger collections
+            kept = [[number] for number in range(100_000)]  # some 500 younger collections
             keeper.clear()
             assert full_collections() == before and lost() is not None
-            kept += [[number] for number in range(30_000)]
+            kept += [[number] for number in range(300_000)]
             assert full_collections() > before and lost() is None and kept
     finally:
         gc.unfreeze()
