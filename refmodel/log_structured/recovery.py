@@ -112,6 +112,7 @@ def load(state: DiskState) -> Checkpoint:
     state.views.load(checkpoint.views, checkpoint.next_view)
     state.survey.open(state.trees_in_use(), first_unused, foreseen=state.events.record is not None)
     state.trees.tell("load", number=checkpoint.whole or checkpoint.number)
+    state.note_whole()
     put_changes(state, changes)
     state.pages.opened()
     state.emit(

@@ -248,8 +248,8 @@ class DiskState:
             self.clock.tick()
         if self.events.record is not None:
             self._frozen_usage = self.segments.usage()
-            if whole:
-                self._whole_stripes = self.pages.stripes()
+        if whole:
+            self.note_whole()
         number, sequence = frozen.number, frozen.log_sequence
         self.emit("freeze", number=number, sequence=sequence, usage=self.segments.usage)
         if whole:
@@ -257,6 +257,11 @@ class DiskState:
         else:
             self.trees.tell("merge")
         return frozen
+
+    def note_whole(self) -> None:
+        """Note which pages a whole checkpoint has, for the events of its increments."""
+        if self.events.record is not None:
+            self._whole_stripes = self.pages.stripes()
 
     @property
     def unwritten(self) -> int:

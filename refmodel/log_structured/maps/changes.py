@@ -79,7 +79,7 @@ def checksum_of(stored: bytes) -> int:
     return int(PREFIX.unpack_from(stored)[1])
 
 
-def is_stored(page: int, stored: bytes, checksum: int) -> bool:
+def is_stored(page: int, checksum: int, stored: bytes) -> bool:
     """Return whether these are the whole changes of this page that have this checksum."""
     magic, crc = PREFIX.unpack_from(stored)
     if (magic, crc, FIELDS.unpack_from(stored, COVERED)[0]) != (MAGIC, checksum, page):

@@ -156,9 +156,9 @@ def _references(kind: MapKind, level: int) -> int | None:
 
 def swapped(column: Column) -> Column:
     """Return a column with its bytes in the other order: on the media it is little-endian."""
-    swapped = column[:]
-    swapped.byteswap()
-    return swapped
+    other = column[:]
+    other.byteswap()
+    return other
 
 
 def new_keys(keys: Iterable[int]) -> Column:

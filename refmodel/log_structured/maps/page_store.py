@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
@@ -255,15 +256,11 @@ class PageStore:
     def load_changes(self, pointers: list[int]) -> list[bytes]:
         """Return the pages of changes that a checkpoint refers to. Raises DataLost."""
         self.of_changes = {pointer % MANY for pointer in pointers}
-        checks = [self.check_changes(pointer) for pointer in pointers]
-        return [
-            self._leg.read(check.offset, check.length, check.accept, "recovery") for check in checks
-        ]
-
-    def check_changes(self, pointer: int) -> Check:
-        """Return how to recognise the changes that a pointer refers to."""
-        checksum, page = divmod(pointer, MANY)
-        return Check(self.offset(page), PAGE, lambda data: changes.is_stored(page, data, checksum))
+        stored: list[bytes] = []
+        for pointer in pointers:
+            accept = partial(changes.is_stored, pointer % MANY, pointer // MANY)
+            stored.append(self._leg.read(self.offset(pointer % MANY), PAGE, accept, "recovery"))
+        return stored
 
     def free_changes(self, pointers: list[int]) -> None:
         """Free pages of changes, which no checkpoint that may count refers to any more."""
