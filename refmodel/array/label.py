@@ -20,7 +20,7 @@ from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
 
 MAGIC = b"LFSLABEL"
-VERSION = 7
+VERSION = 8
 # magic, CRC-32C of what follows it, version, disk, device, index, length of the JSON
 HEADER = struct.Struct("<8sII16s16sII")
 COVERED = 12  # the checksum covers everything from this byte on

@@ -125,7 +125,7 @@ def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
         return {
             segment: born
             for segment, born in found.items()
-            if any(mba in live for _, mba in state.segments.living(segment))
+            if not live.isdisjoint(state.chunks.living(segment))
         }
 
     override(resync, "births", births_of_live)

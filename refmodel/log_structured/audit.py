@@ -78,11 +78,12 @@ def _sharing(state: DiskState) -> Iterator[str]:
 
 
 def _segments(state: DiskState) -> Iterator[str]:
-    """Yield where the owners are not the inverse of the middle map, or the usage table is wrong."""
-    owners = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
-    if owners != dict(state.segments.owners.items()):
-        yield "the segments' owners are not the inverse of the middle map"
-    counted = state.segments.addressing.by_segment(list(owners))
+    """Yield where the owners lack what the middle map says, or the usage table is wrong."""
+    living = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
+    owners = dict(state.segments.owners.items())
+    if wrong := sorted(pba for pba, mba in living.items() if owners.get(pba) != mba):
+        yield f"places {wrong} are not owned by the chunks that live there"
+    counted = state.segments.addressing.by_segment(list(living))
     if counted != Counter(dict(state.segments.usage())):
         yield "the usage table does not count what lives in the segments"
     if state.segments.live != counted.total():

@@ -64,11 +64,10 @@ def put_changes(state: DiskState, changes: dict[MapKind, Changes]) -> None:
     """
     trees: dict[MapKind, Tree[Any]] = {tree.kind: tree for tree in state.service_maps}
     trees[MapKind.LOGICAL] = state.views.live_map
-    if moved := changes.get(MapKind.MIDDLE):
-        places = zip(moved, state.chunks.middle.get_many([*moved]), strict=True)
-        owners: Changes = {entry[0]: None for _, entry in places if entry and not entry[0] & ALIAS}
-        owners |= {entry[0]: mba for mba, entry in moved.items() if entry and not entry[0] & ALIAS}
-        changes[MapKind.SEGMENT_OWNERS] = owners
+    moved = changes.get(MapKind.MIDDLE, {}).items()
+    changes[MapKind.SEGMENT_OWNERS] = {
+        entry[0]: mba for mba, entry in moved if entry and not entry[0] & ALIAS
+    }
     for kind, changed in changes.items():
         put(state, trees[kind], changed)
     state.increments.record()

@@ -189,14 +189,10 @@ class Resync:
 def chunk_checks(state: DiskState, segment: int) -> list[Check]:
     """Return how to recognise every chunk that lives in a segment. Raises DataLost."""
     addressing = state.segments.addressing
-    checks = []
-    for pba, mba in state.segments.living(segment):
-        entry = state.chunks.middle.get(mba)
-        assert entry is not None, "an owner of a place is in the middle map"
-        checks.append(
-            Check(addressing.offset(pba), addressing.length(pba), _has_checksum(entry[1]))
-        )
-    return checks
+    return [
+        Check(addressing.offset(pba), addressing.length(pba), _has_checksum(checksum))
+        for pba, checksum in state.chunks.living(segment).values()
+    ]
 
 
 def page_check(state: DiskState, page: int) -> Check:

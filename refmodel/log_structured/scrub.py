@@ -87,7 +87,7 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         verify("page", state.performance, check.offset // PAGE, [check], [f"page {page}"])
     try:
         for segment in sorted(state.segments.sealed):
-            names = [f"chunk {mba}" for _, mba in state.segments.living(segment)]
+            names = [f"chunk {mba}" for mba in state.chunks.living(segment)]
             verify("chunk", state.capacity, segment, chunk_checks(state, segment), names)
         state.update_maps()
         found.contradictions = audit(state)

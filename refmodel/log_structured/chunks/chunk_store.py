@@ -179,6 +179,20 @@ class ChunkStore:
 
     # Moving and destaging.
 
+    def living(self, segment: int) -> dict[int, MiddleEntry]:
+        """Return MBA -> place and checksum of every chunk that lives in a segment.
+
+        The chunk that was written to a place lives there if the middle map still says so. Raises
+        DataLost.
+        """
+        written = self.segments.written_to(segment)
+        entries = self.middle.get_many([mba for _, mba in written])
+        return {
+            mba: entry
+            for (pba, mba), entry in zip(written, entries, strict=True)
+            if entry is not None and entry[0] == pba
+        }
+
     def move(self, mbas: list[int]) -> list[int]:
         """Queue stored chunks of one segment to be destaged again, in another segment.
 

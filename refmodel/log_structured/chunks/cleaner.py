@@ -166,7 +166,7 @@ class Cleaner:
         self._victim, self._unreadable = (segment, self._segments.sealed[segment]), []
         moving = self._chunks.moving
         self._chunks.leaving = {
-            mba: pba for pba, mba in self._segments.living(segment) if mba not in moving
+            mba: pba for mba, (pba, _) in self._chunks.living(segment).items() if mba not in moving
         }
         return True
 

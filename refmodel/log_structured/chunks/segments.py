@@ -23,14 +23,14 @@ Extents = list[tuple[int, int, int]]  # offset and length in bytes, checksum
 
 
 class Segments:
-    """The segments of one disk, and which chunk owns each place in them."""
+    """The segments of one disk, and which chunk was written to each place in them."""
 
     def __init__(self, pages: PageStore, geometry: Geometry) -> None:
         self.blocks = geometry.segment_blocks
         self.units = geometry.segment_units
         self.addressing = Addressing(geometry)
         self.count = geometry.segments
-        # PBA -> MBA, of what lives
+        # PBA -> MBA, of the segment's last filling: also of what does not live there any more
         self.owners: Tree[int] = Tree(pages, MapKind.SEGMENT_OWNERS, fanout=geometry.fanout)
         # segment -> live units, when it was filled
         self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
@@ -150,7 +150,7 @@ class Segments:
         Raises NoSpace, DataLost.
         """
         assert 0 < units <= self.units
-        self.owners.put_many(pbas, mbas)
+        self._own(segment, pbas, mbas)
         self.fillings += 1
         self.sealed[segment] = usage = SegmentUsage(units, self.clock.tick(), stream)
         self.victims.put(segment, units, usage.filled)
@@ -158,14 +158,12 @@ class Segments:
         self._changed.add(segment)
 
     def remove_chunks(self, pbas: list[int]) -> None:
-        """Note that nothing lives at the PBAs any more; this sorts them. Raises NoSpace, DataLost.
+        """Note that nothing lives at the PBAs any more. Raises DataLost.
 
-        A segment in which nothing lives any more is dead.
+        A segment in which nothing lives any more is dead. The owners of the places stay the same.
         """
-        pbas.sort()
         counted = self.addressing.by_segment(pbas)
         self._know(counted)
-        self.owners.remove_many(pbas)
         self.live -= counted.total()
         self._changed.update(counted)
         for segment, gone in counted.items():
@@ -175,8 +173,11 @@ class Segments:
             if not live:
                 self.dead.append(segment)
 
-    def living(self, segment: int) -> list[tuple[int, int]]:
-        """Return PBA and MBA of every chunk that lives in a segment. Raises DataLost."""
+    def written_to(self, segment: int) -> list[tuple[int, int]]:
+        """Return PBA and MBA of every chunk that was written to a segment when it was filled.
+
+        Raises DataLost.
+        """
         span = self.addressing.span
         return list(self.owners.items(segment * span, (segment + 1) * span))
 
@@ -276,6 +277,16 @@ class Segments:
     def first_unused(self) -> int:
         """Return the first segment behind all sealed ones. All must be known."""
         return max(self.sealed, default=-1) + 1
+
+    def _own(self, segment: int, pbas: Sequence[int], mbas: Sequence[int]) -> None:
+        """Let chunks own their places in a segment, and no chunk of an earlier filling any."""
+        places = {*pbas}
+        # Without compression the places that are left lie behind those that are taken.
+        low = segment * self.addressing.span if self.addressing.bits else pbas[-1] + 1
+        others = self.owners.items(low, (segment + 1) * self.addressing.span)
+        if earlier := [pba for pba, _ in others if pba not in places]:
+            self.owners.remove_many(earlier)
+        self.owners.put_many(pbas, mbas)
 
     def _know(self, segments: Iterable[int]) -> None:
         """Find out what lives in these segments, before anything changes. Raises DataLost."""

@@ -79,7 +79,7 @@ def test_no_write_does_two_large_parts_of_the_work(
         disk.write(choose.randrange(blocks), block(tag))
     counted(chunks, "move", len)
     counted(chunks.middle, "remove_many", len)
-    counted(segments, "living", lambda segment: 1)
+    counted(segments, "written_to", lambda segment: 1)
     counted(disk.checkpoints, "freeze", lambda: 1)
     frozen = chosen = 0
     empty = segments.fillings * size - chunks.destaged - chunks.moved
@@ -93,7 +93,7 @@ def test_no_write_does_two_large_parts_of_the_work(
         if done["freeze"]:
             frozen += 1
             assert filled <= 2 and done["move"] <= 2
-        if done["living"]:
+        if done["written_to"]:
             chosen += 1
             assert done["remove_many"] <= 2 * LEAST_REMOVED
     assert frozen > 50 and chosen > 150 and disk.cleaning.forced == 0

@@ -55,11 +55,11 @@ class Reader:
         table = self.map(4, usage)
         assert len(table) == sealed and max(table, default=-1) < first_free
         assert sum(units for units, _ in table.values()) == live
-        before, places = dict(self.entries(middle)), self.map(2, middle)
-        moved = [before[mba][0] for mba in self.changes[2] if mba in before]
-        owned = {pba: mba for pba, mba in self.entries(owners) if pba not in moved}
-        owned |= {pba: mba for mba, (pba, _) in places.items() if pba < ALIAS}
-        assert owned == {pba: mba for mba, (pba, _) in places.items() if pba < ALIAS}
+        places, written = self.map(2, middle), dict(self.entries(owners))
+        moved = {mba: places[mba][0] for mba in self.changes[2] if mba in places}
+        written |= {pba: mba for mba, pba in moved.items() if pba < ALIAS}
+        owned = {pba: mba for mba, (pba, _) in places.items() if pba < ALIAS}
+        assert owned.items() <= written.items()
         assert len(owned) <= live and not self.changes[3] and not self.changes[5]
         self.chunks = {mba: self.chunk(*place) for mba, place in places.items() if place[0] < ALIAS}
         shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}

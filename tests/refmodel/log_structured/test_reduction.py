@@ -467,3 +467,23 @@ def test_sequential_reads_pay_for_reduction_and_random_ones_do_not() -> None:
     }
     assert cost["4k-random-read"] == [1.0, 1.0]
     assert 1.0 == cost["hcibench-32k-read"][0] < cost["hcibench-32k-read"][1] <= 8
+
+
+def test_a_segment_that_is_filled_again_has_no_owner_of_before(
+    make: Callable[..., LogStructuredDisk],
+) -> None:
+    """Chunks of other lengths begin at other places, so the new owners do not replace the old."""
+    disk = make(64, compression=True, segments=12)
+    segments, chunks, choose = disk.state.segments, disk.state.chunks, random.Random(1)
+    filled_again = 0
+    for tag in range(1, 2000):
+        fillings = {at: usage.filled for at, usage in segments.sealed.items()}
+        disk.write(choose.randrange(64), content(tag))
+        for segment, usage in segments.sealed.items():
+            if usage.filled != fillings.get(segment):
+                filled_again += tag > 1000
+                places = [pba for pba, _ in segments.written_to(segment)]
+                units = sum(segments.addressing.units(pba) for pba in places)
+                assert units <= segments.units, "places do not overlap"
+                assert len(chunks.living(segment)) <= len(places)
+    assert filled_again > 100 and audit(disk.state) == []
