@@ -1,7 +1,5 @@
 """Bugs of increments: checkpoints of what has changed since the last one."""
 
-from dataclasses import replace
-
 from refmodel.bugs.registry import after, bug, override
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -25,25 +23,18 @@ def increment_frees_pages(disk: LogStructuredDisk) -> None:
 @bug(
     56,
     "the rule itself: an increment has all changes since the last whole checkpoint",
-    "an increment refers only to its own pages of changes, and not to those of older ones",
+    "the first page of an increment does not lead to those of older ones",
 )
 def older_changes_forgotten(disk: LogStructuredDisk) -> None:
-    increments = disk.state.increments
-    slot = increments.slot
-    older = 0
+    pages = disk.state.pages
+    write_changes, begun = pages.write_changes, 0
 
-    def slot_of_newest(frozen: Checkpoint) -> Checkpoint:
-        nonlocal older
-        whole = slot(frozen)
-        newest, older = whole.changes[older:], len(whole.changes)
-        return replace(whole, changes=newest)
+    def write_alone(parts: list[bytes], number: int, last: int) -> list[int]:
+        nonlocal begun
+        first, begun = number != begun, number
+        return write_changes(parts, number, 0 if first else last)
 
-    def forget(*_: object) -> None:
-        nonlocal older
-        older = 0
-
-    after(increments, "follow", forget)
-    override(increments, "slot", slot_of_newest)
+    override(pages, "write_changes", write_alone)
 
 
 @bug(

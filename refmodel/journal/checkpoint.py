@@ -19,8 +19,6 @@ MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
 KINDS = 7  # kinds of maps, numbered from 1
 FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + "QQ" + KINDS * "Q")
-POINTER = struct.Struct("<Q")
-MOST_CHANGES = (PAGE - HEADER.size - FIELDS.size) // POINTER.size  # pages of changes
 ROOTS = (
     "middle",
     "owners",
@@ -52,8 +50,8 @@ class Checkpoint:
     sealed: int = 0  # segments in which something lives
     live: int = 0  # units of space that live in them
     whole: int = 0  # number of the checkpoint that has these roots; 0: of this one
+    changes: int = 0  # pointer to the last page of changes of these maps; 0: there is none
     pages: tuple[int, ...] = (0,) * KINDS  # in use, of each kind of map
-    changes: tuple[int, ...] = ()  # pointers to pages of changes of these maps, the oldest first
 
     @property
     def is_increment(self) -> bool:
@@ -115,10 +113,8 @@ def offset(number: int) -> int:
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return the page that stores a checkpoint."""
-    *values, pages, changes = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
-    fields = FIELDS.pack(*values, len(changes), *pages)
-    pointers = b"".join(map(POINTER.pack, changes))
-    covered = (fields + pointers).ljust(PAGE - HEADER.size, b"\0")
+    *values, pages = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
+    covered = FIELDS.pack(*values, *pages).ljust(PAGE - HEADER.size, b"\0")
     return HEADER.pack(MAGIC, crc32c(covered)) + covered
 
 
@@ -128,7 +124,4 @@ def decode(page: bytes) -> Checkpoint | None:
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
     fields = FIELDS.unpack_from(page, HEADER.size)
-    values, changes, pages = fields[: -KINDS - 1], fields[-KINDS - 1], fields[-KINDS:]
-    pointers = page[HEADER.size + FIELDS.size :][: changes * POINTER.size]
-    found = replace(Checkpoint(*values), pages=pages)
-    return replace(found, changes=tuple([at for (at,) in POINTER.iter_unpack(pointers)]))
+    return Checkpoint(*fields[:-KINDS], fields[-KINDS:])

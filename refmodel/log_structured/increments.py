@@ -23,7 +23,7 @@ from typing import Any
 
 from refmodel.array.array import Array
 from refmodel.array.member import ComponentState
-from refmodel.journal.checkpoint import MOST_CHANGES, ROOTS, Checkpoint
+from refmodel.journal.checkpoint import ROOTS, Checkpoint
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.changes import Changes, cut, decode, pages_for
 from refmodel.log_structured.maps.cow_btree import Tree
@@ -31,9 +31,10 @@ from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.views import Views
 
-LEAST_PAGES = 4  # of changes, that may be behind a whole checkpoint
+LEAST_PAGES, MOST_PAGES = 4, 512  # of changes, that may be behind a whole checkpoint
 ONE_PAGE_IN = 64  # of the disk's pages may be one of changes
-RECORDED = 128  # changes of a map that are kept in memory, for each of these pages
+RECORDED = 128  # changes of a map that are kept in memory, for each of these pages,
+MOST_RECORDED = 1 << 16  # and in all
 KEPT_FREE = 64  # pages, besides one for each in use
 
 
@@ -53,7 +54,7 @@ class Increments:
         self._next: list[bytes] = []  # the first of them
         self.left = 0  # pages that these take, at most
         shape = array.geometry
-        self.most = min(MOST_CHANGES, max(LEAST_PAGES, shape.pages // ONE_PAGE_IN))
+        self.most = min(MOST_PAGES, max(LEAST_PAGES, shape.pages // ONE_PAGE_IN))
         self.count = 0  # since the disk was opened
 
     @property
@@ -91,7 +92,7 @@ class Increments:
         Raises NoSpace, DataLost; then they may be written again.
         """
         self._next += islice(self._parts, max(0, most - len(self._next)))
-        self._pointers += self._pages.write_changes(self._next, number)
+        self._pointers += self._pages.write_changes(self._next, number, self._last)
         self.left = self.left - most if len(self._next) >= most else 0
         self._next = []
 
@@ -99,7 +100,7 @@ class Increments:
         """Return the slot of a frozen increment, all of which is written."""
         self.count += 1
         first_unused = self._pages.unused.first_unused
-        return replace(frozen, first_unused_page=first_unused, changes=tuple(self._pointers))
+        return replace(frozen, first_unused_page=first_unused, changes=self._last)
 
     def follow(self, whole: Checkpoint) -> None:
         """Go on from a whole checkpoint, whose slot counts: older changes are in its maps."""
@@ -109,13 +110,19 @@ class Increments:
     def record(self) -> None:
         """Record the changes of the maps from now on."""
         for tree in self._trees():
-            tree.changes, tree.most_changes = {}, self.most * RECORDED
+            tree.changes, tree.most_changes = {}, min(MOST_RECORDED, self.most * RECORDED)
 
     def load(self, slot: Checkpoint) -> dict[MapKind, Changes]:
         """Begin with the newest checkpoint, whose changes are returned. Raises DataLost."""
-        self._whole = replace(slot, number=slot.whole or slot.number, changes=())
-        self._pointers = [*slot.changes]
-        return decode(self._pages.load_changes(self._pointers))
+        self._whole = replace(slot, number=slot.whole or slot.number, changes=0)
+        stored = self._pages.load_changes(slot.changes)
+        self._pointers = [*stored]
+        return decode(stored.values())
+
+    @property
+    def _last(self) -> int:
+        """Pointer to the last page of changes, or 0."""
+        return self._pointers[-1] if self._pointers else 0
 
     def _trees(self) -> list[Tree[Any]]:
         return [self._views.live_map, *self._maps]

@@ -2,6 +2,7 @@
 
 Changes of all maps are one string of bytes, cut into pages. It consists of sections, each of one
 map: its keys with their new values, in columns as in a node, and the keys that it no longer has.
+A page has a pointer to the one before it, so the last one leads to all.
 """
 
 import struct
@@ -24,7 +25,8 @@ from refmodel.log_structured.maps.node import (
 
 MAGIC = b"LFSI"
 PREFIX = struct.Struct("<4sI")  # magic, CRC-32C of what follows it
-FIELDS = struct.Struct("<QQI4x")  # page, number of the checkpoint, bytes of changes
+# page, number of the checkpoint, pointer to the page before, bytes of changes
+FIELDS = struct.Struct("<QQQI4x")
 SECTION = struct.Struct("<HHHxx")  # map, keys with values, keys without
 COVERED = PREFIX.size  # the checksum covers everything from this byte on
 ROOM = PAGE - PREFIX.size - FIELDS.size  # bytes of changes in a page
@@ -68,9 +70,12 @@ def _sections(changes: dict[MapKind, Changes]) -> Iterator[bytes]:
             yield b"".join([SECTION.pack(kind, len(put), len(some) - len(put)), *columns])
 
 
-def encode(page: int, number: int, part: bytes) -> bytes:
-    """Return a page that stores a part of the changes of the checkpoint of this number."""
-    covered = (FIELDS.pack(page, number, len(part)) + part).ljust(PAGE - COVERED, b"\0")
+def encode(page: int, number: int, before: int, part: bytes) -> bytes:
+    """Return a page that stores a part of the changes of the checkpoint of this number.
+
+    `before` is a pointer to the page before it, or 0.
+    """
+    covered = (FIELDS.pack(page, number, before, len(part)) + part).ljust(PAGE - COVERED, b"\0")
     return PREFIX.pack(MAGIC, crc32c(covered)) + covered
 
 
@@ -87,11 +92,16 @@ def is_stored(page: int, checksum: int, stored: bytes) -> bool:
     return bool(crc32c(stored[COVERED:]) == crc)
 
 
+def before(stored: bytes) -> int:
+    """Return the pointer to the page before this one, or 0."""
+    return int(FIELDS.unpack_from(stored, COVERED)[2])
+
+
 def decode(stored: Iterable[bytes]) -> dict[MapKind, Changes]:
     """Return the changes in pages that `is_stored` accepts, in their order: the last one counts."""
     stream = bytearray()
     for page in stored:
-        _, _, size = FIELDS.unpack_from(page, COVERED)
+        *_, size = FIELDS.unpack_from(page, COVERED)
         stream += page[PAGE - ROOM :][:size]
     changes: dict[MapKind, Changes] = {}
     at = 0

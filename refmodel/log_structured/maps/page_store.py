@@ -8,7 +8,7 @@ disk is opened, or after that, its trees are walked, and their pages are marked 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
 they came, but what was used since its last turn gets another one. Other nodes stay until they are
-written, so a checkpoint begins when they take half of the memory.
+written, so a checkpoint begins when they take three quarters of the memory.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any
 
 from refmodel.array.layout import PAGE
@@ -130,8 +130,8 @@ class PageStore:
 
     @property
     def crowded(self) -> bool:
-        """True if the nodes that are not on the media take half of the memory."""
-        return len(self.dirty) + len(self._frozen) > max(LEAST_DIRTY, self._most // 2)
+        """True if the nodes that are not on the media take three quarters of the memory."""
+        return len(self.dirty) + len(self._frozen) > max(LEAST_DIRTY, self._most * 3 // 4)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -232,35 +232,40 @@ class PageStore:
             if self.nodes.get(page) is node:
                 self._remember(node)
 
-    def write_changes(self, parts: list[bytes], number: int) -> list[int]:
+    def write_changes(self, parts: list[bytes], number: int, last: int) -> list[int]:
         """Write parts of the changes of a checkpoint, each into a free page; return pointers.
 
-        Raises NoSpace, DataLost; then the pages are free.
+        `last` is the pointer to the page before the first one, or 0. Raises NoSpace, DataLost; then
+        the pages are free.
         """
-        pages: list[int] = []
+        pages: dict[int, bytes] = {}
+        pointers: list[int] = []
         try:
-            for _ in parts:
-                pages.append(self.unused.allocate())
-            stored = list(map(changes.encode, pages, repeat(number), parts))
-            self._write(sorted(zip(pages, stored, strict=True)))
+            for part in parts:
+                page = self.unused.allocate()
+                pages[page] = stored = changes.encode(page, number, last, part)
+                pointers.append(last := changes.checksum_of(stored) * MANY + page)
+            self._write(sorted(pages.items()))
         except Exception:
             for page in pages:
                 self.unused.release(page)
             raise
         self.of_changes.update(pages)
-        return [
-            changes.checksum_of(content) * MANY + page
-            for page, content in zip(pages, stored, strict=True)
-        ]
+        return pointers
 
-    def load_changes(self, pointers: list[int]) -> list[bytes]:
-        """Return the pages of changes that a checkpoint refers to. Raises DataLost."""
-        self.of_changes = {pointer % MANY for pointer in pointers}
-        stored: list[bytes] = []
-        for pointer in pointers:
-            accept = partial(changes.is_stored, pointer % MANY, pointer // MANY)
-            stored.append(self._leg.read(self.offset(pointer % MANY), PAGE, accept, "recovery"))
-        return stored
+    def load_changes(self, last: int) -> dict[int, bytes]:
+        """Return the pages of changes that the last one of a checkpoint leads to, by pointer.
+
+        The first one comes first. Raises DataLost.
+        """
+        found: dict[int, bytes] = {}
+        while last:
+            page, checksum = last % MANY, last // MANY
+            accept = partial(changes.is_stored, page, checksum)
+            found[last] = stored = self._leg.read(self.offset(page), PAGE, accept, "recovery")
+            self.of_changes.add(page)
+            last = changes.before(stored)
+        return dict(reversed(found.items()))
 
     def free_changes(self, pointers: list[int]) -> None:
         """Free pages of changes, which no checkpoint that may count refers to any more."""

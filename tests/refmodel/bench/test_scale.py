@@ -74,10 +74,13 @@ def test_writes_are_measured_while_a_snapshot_is_reclaimed_and_a_device_is_rebui
 def test_whole_checkpoints_write_no_more_nodes_than_the_trees_allow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Beside the leaves that change by chance, a checkpoint writes inner nodes and new leaves."""
+    """Beside the leaves that change by chance, a checkpoint writes inner nodes and new leaves.
+
+    Chunks that were written together are often moved together, so fewer leaves change.
+    """
     monkeypatch.setattr(Increments, "may_be_next", lambda self: False)
     row = node_writes.measure(1 << 14, "uniform", writes=2000)
-    assert row.ratio is not None and 0.9 < row.ratio < 1.25
+    assert row.ratio is not None and 0.7 < row.ratio < 1.1
 
 
 def test_increments_write_far_less() -> None:

@@ -46,12 +46,12 @@ class Reader:
         slots = [self.slot(0), self.slot(1)]
         newest = max(filter(None, slots))
         number, _, position, sequence, generation, _, middle, owners, usage, views = newest[:10]
-        index, references, first_unused, first_free, sealed, live, whole, many = newest[10:18]
+        index, references, first_unused, first_free, sealed, live, whole, last = newest[10:18]
         used = list(newest[18:])
         self.used: dict[int, set[int]] = {kind: set() for kind in LEAF}  # the pages of each map
         self.increments = newest[0] - (whole or newest[0])
-        self.changes = self.changed(number % 2, many)
-        assert bool(many) == bool(self.increments)
+        self.changes = self.changed(last)
+        assert bool(last) == bool(self.increments)
         table = self.map(4, usage)
         assert len(table) == sealed and max(table, default=-1) < first_free
         assert sum(units for units, _ in table.values()) == live
@@ -97,16 +97,15 @@ class Reader:
             return None
         return struct.unpack_from("<QQQQI20Q", page, 12)
 
-    def changed(self, slot: int, count: int) -> dict[int, dict[int, Any]]:
+    def changed(self, last: int) -> dict[int, dict[int, Any]]:
         stream = b""
-        at = self.performance + 4096 * slot + 208
-        for pointer in struct.unpack_from(f"<{count}Q", self.data, at):
-            page, checksum = pointer & 0xFFFFFFFF, pointer >> 32
+        while last:
+            page, checksum = last & 0xFFFFFFFF, last >> 32
             stored = self.data[self.pages + 4096 * page :][:4096]
-            magic, check, number, _, size = struct.unpack_from("<4sIQQI", stored)
+            magic, check, number, _, last, size = struct.unpack_from("<4sIQQQI", stored)
             assert magic == b"LFSI" and check == crc(stored[8:]) == checksum and number == page
-            assert not any(stored[32 + size :])
-            stream += stored[32 : 32 + size]
+            assert not any(stored[40 + size :])
+            stream = stored[40 : 40 + size] + stream
         changes: dict[int, dict[int, Any]] = {kind: {} for kind in LEAF}
         at = 0
         while at < len(stream):
