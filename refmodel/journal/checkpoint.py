@@ -124,4 +124,4 @@ def decode(page: bytes) -> Checkpoint | None:
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
     fields = FIELDS.unpack_from(page, HEADER.size)
-    return Checkpoint(*fields[:-KINDS], fields[-KINDS:])
+    return replace(Checkpoint(*fields[:-KINDS]), pages=fields[-KINDS:])
