@@ -87,11 +87,11 @@ class Checkpointer:
         Raises NoSpace, DataLost.
         """
         log, pages = self._state.log, self._state.pages
-        if not blocks and not pages.crowded and self._in_time(logged):
+        if not blocks and not self._is_crowded() and self._in_time(logged):
             return False
         made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
-            asked = space is not None or pages.crowded
+            asked = space is not None or self._is_crowded()
             if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
@@ -217,6 +217,11 @@ class Checkpointer:
         """Compare the new chunks of the bank; return whether it may be destaged then."""
         self._state.chunks.deduplicate()
         return self._bank_may_be_destaged()
+
+    def _is_crowded(self) -> bool:
+        """Return whether the memory is full of nodes that only a checkpoint makes clean."""
+        state = self._state
+        return state.pages.crowded(lambda: sum(state.views.waiting_changes()))
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

@@ -31,7 +31,7 @@ from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.views import Views
 
-LEAST_PAGES, MOST_PAGES = 4, 512  # of changes, that may be behind a whole checkpoint
+LEAST_PAGES, MOST_PAGES = 4, 1024  # of changes, that may be behind a whole checkpoint
 ONE_PAGE_IN = 64  # of the disk's pages may be one of changes
 RECORDED = 128  # changes of a map that are kept in memory, for each of these pages,
 MOST_RECORDED = 1 << 16  # and in all
@@ -65,12 +65,14 @@ class Increments:
     def may_be_next(self) -> bool:
         """Return whether the next checkpoint may be an increment."""
         pages, changes = self._pages, self._changes()
-        if self._whole is None or changes is None or pages.crowded or self._views.have_changed:
+        if self._whole is None or changes is None or self._views.have_changed:
+            return False
+        if pages.crowded(lambda: 0):
             return False
         if len(self._array.in_state(ComponentState.ACTIVE)) < len(self._array.members):
             return False
         needed = pages_for(changes)
-        if needed >= len(pages.dirty) or self.page_count + needed > self.most:
+        if needed >= 2 * len(pages.dirty) or self.page_count + needed > self.most:
             return False
         return pages.free_count - needed >= pages.used_count + KEPT_FREE
 

@@ -1,8 +1,9 @@
 """Changes of maps as pages store them: the entries that an increment of a checkpoint has.
 
 Changes of all maps are one string of bytes, cut into pages. It consists of sections, each of one
-map: its keys with their new values, in columns as in a node, and the keys that it no longer has.
-A page has a pointer to the one before it, so the last one leads to all.
+map: its keys with their new values, in columns, and the keys that it no longer has. A column of u64
+is stored as its smallest number and the u32 differences to it, if they fit. A page has a pointer to
+the one before it, so the last one leads to all.
 """
 
 import struct
@@ -27,7 +28,8 @@ MAGIC = b"LFSI"
 PREFIX = struct.Struct("<4sI")  # magic, CRC-32C of what follows it
 # page, number of the checkpoint, pointer to the page before, bytes of changes
 FIELDS = struct.Struct("<QQQI4x")
-SECTION = struct.Struct("<HHHxx")  # map, keys with values, keys without
+# map, keys with values, keys without, a bit for each column that is stored as u64
+SECTION = struct.Struct("<HHHH")
 COVERED = PREFIX.size  # the checksum covers everything from this byte on
 ROOM = PAGE - PREFIX.size - FIELDS.size  # bytes of changes in a page
 ENTRIES = 256  # of a section, at most
@@ -36,7 +38,7 @@ Changes = dict[int, Any]  # key -> new value; None: no longer there
 
 
 def pages_for(changes: dict[MapKind, Changes]) -> int:
-    """Return how many pages the changes of maps take, at most."""
+    """Return how many pages the changes of maps take, at most: mostly they take half of them."""
     size = 0
     for kind, changed in changes.items():
         entry = WIDTH["Q"] + sum(WIDTH[field] for field in LEAF_FIELDS[kind])
@@ -65,9 +67,31 @@ def _sections(changes: dict[MapKind, Changes]) -> Iterator[bytes]:
             values = new_values(kind, 0, [value for _, value in put])
             columns += values.columns if isinstance(values, Table) else [values]
             columns.append(array("Q", [key for key, value in some if value is None]))
+            wide = [_is_wide(column) for column in columns]
+            mask = sum(1 << at for at, is_wide in enumerate(wide) if is_wide)
+            parts = [
+                part
+                for column, is_wide in zip(columns, wide, strict=True)
+                for part in ([column] if is_wide else _narrowed(column))
+            ]
             if BIG_ENDIAN:
-                columns = [*map(swapped, columns)]
-            yield b"".join([SECTION.pack(kind, len(put), len(some) - len(put)), *columns])
+                parts = [*map(swapped, parts)]
+            yield b"".join([SECTION.pack(kind, len(put), len(some) - len(put), mask), *parts])
+
+
+def _is_wide(column: Column) -> bool:
+    """Return whether a column of u64 is stored as it is: differences would not fit, or not save."""
+    if column.typecode != "Q":
+        return False
+    return len(column) <= 2 or max(column) - min(column) >= 1 << 32
+
+
+def _narrowed(column: Column) -> list[Column]:
+    """Return a column as it is stored: of u64, the smallest one and the differences to it."""
+    if column.typecode != "Q":
+        return [column]
+    least = min(column)
+    return [array("Q", [least]), array("I", [number - least for number in column])]
 
 
 def encode(page: int, number: int, before: int, part: bytes) -> bytes:
@@ -106,13 +130,22 @@ def decode(stored: Iterable[bytes]) -> dict[MapKind, Changes]:
     changes: dict[MapKind, Changes] = {}
     at = 0
     while at < len(stream):
-        number, put, removed = SECTION.unpack_from(stream, at)
+        number, put, removed, mask = SECTION.unpack_from(stream, at)
         at += SECTION.size
-        kind, columns = MapKind(number), []
-        for field, count in [*((field, put) for field in "Q" + LEAF_FIELDS[kind]), ("Q", removed)]:
+        kind, columns = MapKind(number), list[Column]()
+
+        def take(field: str, count: int) -> Column:
+            nonlocal at
             column = array(field, bytes(stream[at : at + count * WIDTH[field]]))
-            columns.append(swapped(column) if BIG_ENDIAN else column)
             at += count * WIDTH[field]
+            return swapped(column) if BIG_ENDIAN else column
+
+        for field, count in [*((field, put) for field in "Q" + LEAF_FIELDS[kind]), ("Q", removed)]:
+            if field != "Q" or mask >> len(columns) & 1:
+                columns.append(take(field, count))
+            else:
+                (least,) = take("Q", 1)
+                columns.append(array("Q", [least + more for more in take("I", count)]))
         keys, *values, gone = columns
         rows = values[0] if len(values) == 1 else zip(*values, strict=True)
         changed = changes.setdefault(kind, {})

@@ -8,12 +8,12 @@ disk is opened, or after that, its trees are walked, and their pages are marked 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
 they came, but what was used since its last turn gets another one. Other nodes stay until they are
-written, so a checkpoint begins when they take three quarters of the memory.
+written, so a checkpoint begins when they take most of the memory.
 """
 
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -42,6 +42,7 @@ from refmodel.log_structured.maps.pointers import MANY, Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
 NODE_BYTES = PAGE + 768  # memory of a full node: columns, objects, entries here
+KEPT = 4 << 20  # bytes of it for nodes on the media
 LEAST_CLEAN = 4  # nodes on the media that may always be in memory
 LEAST_DIRTY = 64  # the same of the others
 MISS = "map-miss"  # the cause of a device read of a node that an operation needs
@@ -60,6 +61,7 @@ class PageStore:
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
+        self._dirty_logical = 0  # number of those that are of logical maps
         self._frozen: dict[int, Node] = {}  # nodes of a checkpoint that are not written yet
         self._in_order = True  # whether these are in the order of writing
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
@@ -128,10 +130,17 @@ class PageStore:
         """True if memory for the column of live is left even if every page in use is there."""
         return self.in_use.total + len(self._frozen) <= self._room
 
-    @property
-    def crowded(self) -> bool:
-        """True if the nodes that are not on the media take three quarters of the memory."""
-        return len(self.dirty) + len(self._frozen) > max(LEAST_DIRTY, self._most * 3 // 4)
+    def crowded(self, waiting: Callable[[], int]) -> bool:
+        """Return whether nodes that are not on the media leave too little memory for others.
+
+        They may take half of the memory; and more, if `KEPT` is left even when the changes of
+        logical maps that are `waiting` are merged.
+        """
+        there = len(self.dirty) + len(self._frozen)
+        if there <= max(LEAST_DIRTY, self._most // 2):
+            return False
+        coming = min(waiting(), self.in_use.counts[MapKind.LOGICAL] - self._dirty_logical)
+        return there + coming > self._most - KEPT // NODE_BYTES
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -179,6 +188,7 @@ class PageStore:
         node = Node(self.unused.allocate(), born, kind, level, *columns)
         self.in_use.add(node.page, kind, born)
         self.nodes[node.page] = self.dirty[node.page] = node
+        self._dirty_logical += kind is MapKind.LOGICAL
         self.created += 1
         return node
 
@@ -190,7 +200,8 @@ class PageStore:
         self.in_use.remove(node.page, node.kind)
         self._lows.pop(node.page, None)
         self.nodes.pop(node.page, None)
-        self.dirty.pop(node.page, None)
+        if self.dirty.pop(node.page, None) is not None:
+            self._dirty_logical -= node.kind is MapKind.LOGICAL
         self._clean.pop(node.page, None)
         self.freed += 1
         if self.may_be_durable(node):
@@ -215,7 +226,7 @@ class PageStore:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
         self._frozen, self._in_order = self.dirty, False
-        self.dirty = {}
+        self.dirty, self._dirty_logical = {}, 0
         self._freed_before = len(self.pending)
 
     def write_frozen(self, most: int) -> None:

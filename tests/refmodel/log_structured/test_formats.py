@@ -109,17 +109,22 @@ class Reader:
         changes: dict[int, dict[int, Any]] = {kind: {} for kind in LEAF}
         at = 0
         while at < len(stream):
-            kind, put, gone = struct.unpack_from("<HHH", stream, at)
-            keys = struct.unpack_from(f"<{put}Q", stream, at + 8)
-            at += 8 + 8 * put
-            columns = []
-            for field in LEAF[kind]:
-                columns.append(struct.unpack_from(f"<{put}{field}", stream, at))
-                at += struct.calcsize(f"<{put}{field}")
-            for key, value in zip(keys, zip(*columns, strict=True), strict=True):
+            kind, put, gone, wide = struct.unpack_from("<HHHH", stream, at)
+            at += 8
+            columns: list[list[int]] = []
+            for field, count in [*((field, put) for field in "Q" + LEAF[kind]), ("Q", gone)]:
+                least = 0
+                if field == "Q" and not wide & 1 << len(columns):
+                    (least,) = struct.unpack_from("<Q", stream, at)
+                    field, at = "I", at + 8
+                columns.append(
+                    [least + n for n in struct.unpack_from(f"<{count}{field}", stream, at)]
+                )
+                at += struct.calcsize(f"<{count}{field}")
+            keys, *fields, removed = columns
+            for key, value in zip(keys, zip(*fields, strict=True), strict=True):
                 changes[kind][key] = value[0] if len(value) == 1 else value
-            changes[kind] |= dict.fromkeys(struct.unpack_from(f"<{gone}Q", stream, at))
-            at += 8 * gone
+            changes[kind] |= dict.fromkeys(removed)
         return changes
 
     def map(self, kind: int, pointer: int) -> dict[int, Any]:

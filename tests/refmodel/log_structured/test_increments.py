@@ -1,13 +1,18 @@
 """Increments: checkpoints that store what has changed in the maps, and no nodes."""
 
+import operator
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.log_structured.audit import audit
+from refmodel.log_structured.maps import changes
+from refmodel.log_structured.maps.node import MapKind
 from refmodel.media.power_supply import PowerSupply
 from support.disks import block
 
@@ -31,6 +36,26 @@ def increments(disk: LogStructuredDisk) -> int:
     """Take a checkpoint that may be an increment. Returns how many of all were increments."""
     disk.checkpoints.run(whole=False)
     return disk.state.increments.count
+
+
+FAR = st.sampled_from((0, 1 << 31, 1 << 32, 1 << 63))
+NUMBER = st.builds(operator.add, FAR, st.integers(0, 300))
+
+
+@given(
+    logical=st.dictionaries(NUMBER, st.none() | NUMBER, max_size=600),
+    middle=st.dictionaries(
+        NUMBER, st.none() | st.tuples(NUMBER, st.integers(0, (1 << 32) - 1)), max_size=20
+    ),
+)
+def test_changes_are_read_back(logical: changes.Changes, middle: changes.Changes) -> None:
+    """Numbers that are near each other, and far from each other."""
+    stored = {MapKind.LOGICAL: logical, MapKind.MIDDLE: middle}
+    parts = list(changes.cut(stored))
+    assert len(parts) <= changes.pages_for(stored)
+    pages = [changes.encode(7 + at, 1, 0, part) for at, part in enumerate(parts)]
+    read = changes.decode(pages)
+    assert read == {kind: changed for kind, changed in stored.items() if changed}
 
 
 def test_an_increment_writes_no_node_and_frees_no_page(disk: LogStructuredDisk) -> None:
@@ -111,14 +136,14 @@ def test_a_checkpoint_is_whole_when_more_than_live_has_changed(
 
 
 def test_pages_of_changes_are_few(disk: LogStructuredDisk) -> None:
-    changes = disk.state.increments
+    kept = disk.state.increments
     most, whole = 0, 0
     for number in range(400):
         disk.write(number % 64, block(number))
-        before = changes.count
+        before = kept.count
         whole += increments(disk) == before
-        most = max(most, changes.page_count)
-    assert most == changes.most and 0 < whole < 200
+        most = max(most, kept.page_count)
+    assert most == kept.most and 0 < whole < 200
     assert audit(disk.state) == []
 
 
