@@ -50,6 +50,8 @@ NEAREST = {
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",
     "RecordedImplementation.v": "OverlappingDiskQueue",
     "ServedDiskTheorem.v": "ServedDiskTheorem",
+    "ServedDiskScheduler.v": "ServedDiskScheduler",
+    "ServedDiskProgress.v": "ServedDiskProgress",
 }
 
 

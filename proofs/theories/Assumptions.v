@@ -8,7 +8,7 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
-  TreeRecoveryWitnesses ServedDiskExecution.
+  TreeRecoveryWitnesses ServedDiskExecution ServedDiskProgressWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
 Definition all_theorems :=
@@ -32,7 +32,9 @@ Definition all_theorems :=
    @proved_disk_refines_contract, @served_disk_refines_contract, @leg_disk_refines_contract,
    @mirrored_disk_refines_contract, @raid_disk_refines_contract, @served_leg_disk_refines_contract,
    @served_mirrored_disk_refines_contract, @served_raid_disk_refines_contract, @leg_requests_answered,
-   @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @leg_upkeep_ends, @progress_needs_turns,
+   @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @leg_upkeep_ends, @served_requests_answered,
+   @served_leg_requests_answered, @served_mirrored_requests_answered, @served_raid_requests_answered,
+   @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
    @update_cost, @group_cost, @read_cost, @write_is_taken, @group_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution,
@@ -47,7 +49,9 @@ Definition all_theorems :=
    @served_tree_leg_disk_refines_contract, @served_mirrored_tree_disk_refines_contract,
    @served_raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot,
    @tree_leg_disk_keeps_exactly, @tree_leg_disk_walks_end, @tree_leg_requests_answered,
-   @tree_leg_recovery_ends, @tree_leg_resync_ends, @tree_leg_upkeep_ends, @mirrored_tree_disk_execution,
+   @tree_leg_recovery_ends, @tree_leg_resync_ends, @tree_leg_upkeep_ends, @served_tree_requests_answered,
+   @served_tree_leg_requests_answered, @served_mirrored_tree_requests_answered,
+   @served_raid_tree_requests_answered, @mirrored_tree_disk_execution,
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution).
 Print Assumptions all_theorems.
 
@@ -113,5 +117,19 @@ Definition all_counterexamples :=
    @ServedDiskExecution.served_tearing_needed,
    @ServedDiskExecution.served_tree_tearing_needed,
    @ServedDiskExecution.served_record_needed,
-   @ServedDiskExecution.served_tree_record_needed).
+   @ServedDiskExecution.served_tree_record_needed,
+   @ServedDiskProgressWitnesses.newest_first_starves,
+   @ServedDiskProgressWitnesses.tree_newest_first_starves,
+   @ServedDiskProgressWitnesses.newest_first_starves_on_mirrors,
+   @ServedDiskProgressWitnesses.tree_newest_first_starves_on_mirrors,
+   @ServedDiskProgressWitnesses.served_snapshots_run_out,
+   @ServedDiskProgressWitnesses.tree_served_snapshots_run_out,
+   @ServedDiskProgressWitnesses.served_snapshots_run_out_on_mirrors,
+   @ServedDiskProgressWitnesses.tree_served_snapshots_run_out_on_mirrors,
+   @ServedDiskProgressWitnesses.served_small_devices_block,
+   @ServedDiskProgressWitnesses.tree_served_small_devices_block,
+   @ServedDiskProgressWitnesses.served_requests_need_members,
+   @ServedDiskProgressWitnesses.tree_served_requests_need_members,
+   @ServedDiskProgressWitnesses.served_requests_need_digests,
+   @ServedDiskProgressWitnesses.tree_served_requests_need_digests).
 Print Assumptions all_counterexamples.

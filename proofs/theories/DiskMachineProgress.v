@@ -23,7 +23,7 @@ Definition all_agreed (c : control Y) : Prop :=
 Definition assumed z z' : Prop := z' = z ∧ all_agreed z.1.
 
 (** A program that is under way ends, and then the machine does. *)
-Lemma machine_ends {A} (step : machine → list (event block) → machine → Prop) good
+Lemma machine_ends {A E} (step : machine → list E → machine → Prop) good
     (under_way : program block A → control Y) size n n' (p : program block A) m :
   (∀ p, all_agreed (under_way p) → agreed p) →
   (∀ p m p' m', io p m = Some (p', m') → step (under_way p, m) [] (under_way p', m')) →

@@ -77,7 +77,7 @@ Proof.
 Qed.
 
 (** A program that is under way ends, and then the machine does. *)
-Lemma machine_ends {A} (step : machine → list (entry block) → machine → Prop) good
+Lemma machine_ends {A E} (step : machine → list E → machine → Prop) good
     (under_way : array_program C A → control) n n' (Q : A → array C → Prop) p x h :
   (∀ p, all_agreed (under_way p) → agreed p) →
   (∀ p x p' x' h, array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →

@@ -33,9 +33,8 @@ Fixpoint calmly {A} (calm : array block → bool) (p : array_program block A) x 
     end
   else None.
 
-Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine → list (entry block) → machine →
-  Prop)
-    good (under_way : array_program block A → control block Y) calm p x p' x' (h : list nat) n :
+Lemma calmly_ends {A E} (weather : machine → machine → Prop) (step : machine → list E → machine → Prop) good
+    (under_way : array_program block A → control block Y) calm p x p' x' (h : list nat) n :
   (∀ c x, calm x = true → all_agreed c → weather (c, x, h) (c, x, h)) →
   (∀ p x p' x', array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
   (∀ p x, ¬ good [] (under_way p, x, h)) → (∀ p, agreed p → all_agreed (under_way p)) →

@@ -39,6 +39,18 @@ Proof.
   destruct (Hno es z' Hturn) as [Hbad Hz']. destruct (Hall es z' Hturn) as [|[_ Hrest]]; [done|].
   by apply (IH z').
 Qed.
+
+(** A way on which nothing good happens, or that ends where the machine cannot go on, is enough. *)
+Lemma no_progress_on_a_way (seen : M → Prop) n z :
+  (∀ z, seen z → ∃ z1, weather z z1 ∧
+    ((∀ es z', ¬ turn z1 es z') ∨ ∃ es z', turn z1 es z' ∧ ¬ good es z' ∧ seen z')) →
+  seen z → ¬ ends_well n z.
+Proof.
+  intros Hseen. revert z. induction n as [|n IH]; intros z Hz Hends; [done|].
+  destruct (Hseen z Hz) as (z1&H1&Hnext). destruct (Hends z1 H1) as [(es&z'&Hturn) Hall].
+  destruct Hnext as [Hno|(es'&z2&Hturn'&Hbad&Hz2)]; [by eapply Hno|].
+  destruct (Hall es' z2 Hturn') as [|[_ Hrest]]; [done|]. by apply (IH z2).
+Qed.
 End Progress.
 
 (** What no weather and no turn changes is true in the end too. *)

@@ -15,7 +15,8 @@ From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
   LegDiskResync Progress.
-From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
+From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
+  ServedDiskProgress DiskMachineShape LegDiskShape.
 
 (** ** The contract *)
 
@@ -714,6 +715,67 @@ Theorem leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} size c
   ends_well (weather count) (LegDiskUpkeep.upkeep_turn proved_programs size u) LegDiskUpkeep.idle_again
     (LegDiskUpkeep.upkeep_turns (length ms) (ProvedDiskBounds.upkeep_ios (shape y) u)) (Idle y ms c, x, h).
 Proof. intros ??. by apply LegDiskUpkeep.whole_map_upkeep_is_finished. Qed.
+
+(** 21. Progress of the disk that is served: every request that waits in the queue has its turn. The server is
+[ServedDiskScheduler.server]: a disk, the jobs that have begun, and the requests that wait, the oldest first.
+The scheduler of the queue is [next_job], which the server runs: the oldest request, or, if that is a write of
+at most [most] blocks, all such writes that wait, up to [most] blocks, performed together. Writes that are
+refused together are performed one by one. For each job the disk collects at most once, and then the job
+begins, with the first free places. So a request that cannot be performed does not keep others waiting.
+
+The conclusion ([replies_to_all]) has two parts. Of a new disk of shape [g], after any life that ends where
+nothing is under way, then any turns of the server: each request that waits is answered after at most
+[turns_to_reply] turns, whatever it asks for, and whatever the others ask for. These are the turns of the jobs
+that have begun, of the requests before it and of its own ([turns_for]: a short write may bring up to [most]
+others with it). And it is answered [Ok], as long as it is within the stated sizes ([admissible]) when the
+disk begins it alone.
+
+Between any two turns other requests arrive. On one device a turn is an I/O at most; the power stays on, and
+what is assumed of digests is true. *)
+Import ServedDiskProgress.
+Theorem served_requests_answered `{blocks} {torn : tearing} trees g most z :
+  blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
+  device_replies_to_all proved_programs places_for Collect admissible (ProvedDiskBounds.request_ios g)
+    (change_ios g) most z.
+Proof. intros ?. apply whole_map_device_replies. Qed.
+
+(** 21. On a leg devices fail between any two turns, as long as [fewest] members answer, and the devices are
+as large as the disk. An I/O takes two turns on each device and one more. *)
+Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count trees g most
+    z :
+  blocks_laws → LegCorrect.cutting_laws count → LegDiskShape.formatted_as proved_programs count trees g
+    size z →
+  ProvedDiskBounds.device_blocks g ≤ size →
+  leg_replies_to_all proved_programs size count places_for Collect admissible (ProvedDiskBounds.request_ios g)
+    (change_ios g) most z.
+Proof. intros ??. by apply whole_map_leg_replies. Qed.
+
+(** 21. On mirrors one of them is enough. *)
+Theorem served_mirrored_requests_answered `{blocks} size count trees g most z :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  blocks_laws → 0 < count →
+  LegDiskShape.formatted_as (cutting0 := code) proved_programs count trees g size z →
+  ProvedDiskBounds.device_blocks g ≤ size →
+  leg_replies_to_all (cutting0 := code) proved_programs size count places_for Collect admissible
+    (ProvedDiskBounds.request_ios g) (change_ios g) most z.
+Proof.
+  intros code torn laws Hcount. apply (whole_map_leg_replies trees g (cutting0 := code)).
+  by apply LegCode.mirrors_laws.
+Qed.
+
+(** 21. On RAID-5 ([m] = 1) and RAID-6 ([m] = 2) [m] may be gone. *)
+Theorem served_raid_requests_answered `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bytes k m
+    (cut : block → vec (vec Parity.byte bytes) k) glue size trees g most z :
+  let code := LegCode.raid_leg bytes k m cut glue in
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  LegDiskShape.formatted_as (cutting0 := code) proved_programs (k + m) trees g size z →
+  ProvedDiskBounds.device_blocks g ≤ size →
+  leg_replies_to_all (cutting0 := code) proved_programs size (k + m) places_for Collect admissible
+    (ProvedDiskBounds.request_ios g) (change_ios g) most z.
+Proof.
+  intros code laws Hglue Hk Hm Hb. apply (whole_map_leg_replies trees g (cutting0 := code)).
+  by apply LegCode.raid_leg_laws.
+Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)

@@ -8,7 +8,8 @@ From LogDisk Require DiskMachineShape DiskMachineProgress ProvedDiskProgress Pro
   ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskProgress ProvedTreeDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProgress LegDiskGroups
   LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery TreeLegDiskExecution.
-From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep.
+From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep
+  ServedDiskScheduler ServedDiskProgress.
 
 (** ** Shared trees on blocks
 
@@ -374,6 +375,52 @@ Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} b
     LegDiskUpkeep.idle_again (LegDiskUpkeep.upkeep_turns (length ms) (tree_upkeep_ios y u))
     (Idle y ms c, x, h).
 Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
+
+(** 21. And served, every request that waits in the queue has its turn, as with whole maps: on one device, *)
+Import ServedDiskProgress.
+Theorem served_tree_requests_answered `{blocks} {torn : tearing} bits trees g most z :
+  blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
+  device_replies_to_all (tree_programs bits) tree_places_for (Keep Collect)
+    (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
+    (tree_change_ios_of trees g) most z.
+Proof. intros ?. apply tree_device_replies. Qed.
+
+(** 21. on any leg, *)
+Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} bits size count
+    trees g most z :
+  blocks_laws → LegCorrect.cutting_laws count →
+  LegDiskShape.formatted_as (tree_programs bits) count trees g size z → tree_device_blocks g trees ≤ size →
+  leg_replies_to_all (tree_programs bits) size count tree_places_for (Keep Collect) (tree_admissible bits
+    size)
+    (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
+Proof. intros ??. by apply tree_leg_replies. Qed.
+
+(** 21. on mirrors, *)
+Theorem served_mirrored_tree_requests_answered `{blocks} bits size count trees g most z :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  blocks_laws → 0 < count →
+  LegDiskShape.formatted_as (cutting0 := code) (tree_programs bits) count trees g size z →
+  tree_device_blocks g trees ≤ size →
+  leg_replies_to_all (cutting0 := code) (tree_programs bits) size count tree_places_for (Keep Collect)
+    (tree_admissible bits size) (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
+Proof.
+  intros code torn laws Hcount. apply (tree_leg_replies trees g (cutting0 := code)).
+  by apply LegCode.mirrors_laws.
+Qed.
+
+(** 21. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
+Theorem served_raid_tree_requests_answered `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bits
+    bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size trees g most z :
+  let code := LegCode.raid_leg bytes k m cut glue in
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  LegDiskShape.formatted_as (cutting0 := code) (tree_programs bits) (k + m) trees g size z →
+  tree_device_blocks g trees ≤ size →
+  leg_replies_to_all (cutting0 := code) (tree_programs bits) size (k + m) tree_places_for (Keep Collect)
+    (tree_admissible bits size) (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
+Proof.
+  intros code laws Hglue Hk Hm Hb. apply (tree_leg_replies trees g (cutting0 := code)).
+  by apply LegCode.raid_leg_laws.
+Qed.
 
 (** 12. An execution on two mirrors: writes that a power cut has on one device only, a checkpoint that it
 leaves half written on both, a degraded write and a checkpoint, all devices gone, one that comes back with

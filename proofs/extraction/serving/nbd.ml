@@ -1,7 +1,7 @@
 (* One NBD client: fixed newstyle, simple replies (doc/proto.md of the project NetworkBlockDevice/nbd). The
-   live view is the default export, each snapshot is a read-only one. Requests are performed one at a time,
-   but writes of whole blocks wait for [commit], which performs them at once. Each is answered when it is
-   durable: the queue of OverlappingDiskQueue.v. *)
+   live view is the default export, each snapshot is a read-only one. Reads, and writes of whole blocks, wait
+   for [commit], which performs them as `next_job` of ServedDiskScheduler.v says; any other command is
+   performed after all that wait. Each is answered when it is durable. *)
 
 open Proved_core
 
@@ -12,8 +12,8 @@ let eperm, eio, einval, enospc, eshutdown = 1, 5, 22, 28, 108
 
 type export = { view : target; writable : bool; stays : unit -> bool  (* its snapshot is still there *) }
 type phase = Greeted | Choosing of { no_zeroes : bool } | Chosen of export
-(* Writes that wait, the newest first, and who is told the error of each, or 0. *)
-type served = { engine : Engine.t; mutable waiting : ((int * block list) * (int -> unit)) list }
+(* Requests that wait, the newest first, each with who is told its error, or 0, and what was read; their bytes. *)
+type served = { engine : Engine.t; mutable waiting : ((int -> block list -> unit) * request) list; mutable bytes : int }
 type t = { disk : served; mutable phase : phase; out : Outbox.t }
 
 let size = Bytes_blocks.block_bytes
@@ -48,20 +48,26 @@ let block_written disk lba data at from until =
   Bytes.blit data (at + start - from) block (start - (lba * size)) (stop - start);
   block
 
-(* Performs the writes that wait. *)
+(* Performs the requests that wait. *)
 let commit disk =
-  let writes = List.rev disk.waiting in disk.waiting <- [];
-  let alone (lba, data) = try ignore (perform disk (DoWrite (lba, data))); 0 with Failed error -> error in
-  let each = try if Engine.write_group disk.engine (List.map fst writes) then fun _ -> 0 else alone
-    with Mirror_set.Lost -> fun _ -> eio in
-  List.iter (fun (write, answered) -> answered (each write)) writes
+  let alone answered request =
+    match perform disk request with data -> answered 0 data | exception Failed error -> answered error [] in
+  let together writes =
+    let all error = List.iter (fun (answered, _) -> answered error []) writes in
+    match Engine.write_group disk.engine (List.map snd writes) with
+    | true -> all 0
+    | false -> List.iter (fun (answered, (lba, data)) -> alone answered (DoWrite (lba, data))) writes
+    | exception Mirror_set.Lost -> all eio in
+  let rec go waiting = match next_job Bytes_blocks.blocks most_written waiting with
+    | None -> ()
+    | Some (Alone (answered, request), rest) -> alone answered request; go rest
+    | Some (Together writes, rest) -> together writes; go rest in
+  let waiting = List.rev disk.waiting in disk.waiting <- []; disk.bytes <- 0; go waiting
 
-let wait disk data at from length answered =
-  let block i = Bytes_blocks.to_block (Bytes.sub data (at + (i * size)) size) in
-  let write = (from / size, List.init (length / size) block) in
-  let blocks = List.fold_left (fun sum ((_, data), _) -> sum + List.length data) 0 disk.waiting in
-  if blocks + (length / size) > most_written then commit disk;
-  disk.waiting <- (write, answered) :: disk.waiting
+let wait disk length request answered =
+  if disk.bytes + length > longest then commit disk;
+  disk.bytes <- disk.bytes + length;
+  disk.waiting <- (answered, request) :: disk.waiting
 
 (* Long requests are several steps of the disk, and a request of no bytes is none. *)
 let write disk data at from length =
@@ -72,8 +78,7 @@ let write disk data at from length =
       let block i = Bytes_blocks.to_block (block_written disk (lba + i) data at from until) in
       ignore (perform disk (DoWrite (lba, List.init count block)));
       step (lba + count)
-    end
-  in
+    end in
   step (from / size)
 
 (* Whole blocks are unmapped; parts of blocks are overwritten, unless they may stay as they are. *)
@@ -86,14 +91,9 @@ let unmap disk ~parts from length =
   zero (max from (max first last * size)) until
 
 (* The bytes that were read, as parts of blocks: each with where it begins, and its length. *)
-let read disk export from length =
-  let first = from / size and until = from + length in
-  let part i block =
-    let start = max from ((first + i) * size) and stop = min until ((first + i + 1) * size) in
-    (Bytes_blocks.of_block block, start - ((first + i) * size), stop - start)
-  in
-  if length = 0 then []
-  else List.mapi part (perform disk (DoRead (export.view, first, ((until + size - 1) / size) - first)))
+let parts from length i block =
+  let start = max from ((from / size + i) * size) and stop = min (from + length) ((from / size + i + 1) * size) in
+  (Bytes_blocks.of_block block, start - ((from / size + i) * size), stop - start)
 
 (* ** Transmission *)
 
@@ -105,13 +105,17 @@ let command client export kind data at from length reply =
   if not (export.stays ()) then raise (Failed eshutdown);
   if changes kind && not export.writable then raise (Failed eperm);
   if not inside && kind <> 3 then raise (Failed (if kind = write_command then enospc else einval));
+  let block i = Bytes_blocks.to_block (Bytes.sub data (at + (i * size)) size) and first = from / size in
   match kind with
-  | 0 when length <= longest -> reply 0 (read client.disk export from length)
+  | 0 when 0 < length && length <= longest ->
+      wait client.disk length (DoRead (export.view, first, (from + length + size - 1) / size - first))
+        (fun error blocks -> reply error (List.mapi (parts from length) blocks))
   | 1 when from mod size = 0 && length mod size = 0 && length > 0 && length <= most_written * size ->
-      wait client.disk data at from length (fun error -> reply error [])
-  | 1 -> write client.disk data at from length; reply 0 []
+      wait client.disk length (DoWrite (first, List.init (length / size) block)) (fun error _ -> reply error [])
+  | 1 -> commit client.disk; write client.disk data at from length; reply 0 []
+  | 0 when length = 0 -> reply 0 []
   | 3 -> reply 0 []  (* whatever is answered is durable: so are FUA and flush *)
-  | 4 | 6 -> unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
+  | 4 | 6 -> commit client.disk; unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
   | _ -> raise (Failed einval)
 
 let reply client cookie error parts =
@@ -121,14 +125,12 @@ let reply client cookie error parts =
   List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
 
 let request client export bytes at filled =
-  if filled - at < 28 then 0
-  else begin
+  if filled - at < 28 then 0 else begin
     let kind = u16 bytes (at + 6) and reply = reply client (Bytes.sub_string bytes (at + 8) 8) in
     let from = u64 bytes (at + 16) and length = u32 bytes (at + 24) in
     let payload = if kind = write_command then length else 0 in
     if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
-    if filled - at < 28 + payload then 0
-    else begin
+    if filled - at < 28 + payload then 0 else begin
       (try command client export kind bytes (at + 28) from length reply with Failed error -> reply error []);
       28 + payload
     end
@@ -187,12 +189,10 @@ let listed client option =
   answer client option ack
 
 let option client no_zeroes bytes at filled =
-  if filled - at < 16 then 0
-  else begin
+  if filled - at < 16 then 0 else begin
     let option = u32 bytes (at + 8) and length = u32 bytes (at + 12) in
     if Bytes.sub_string bytes at 8 <> "IHAVEOPT" || length > 65536 then raise Hang_up;
-    if filled - at < 16 + length then 0
-    else begin
+    if filled - at < 16 + length then 0 else begin
       (match option with
       | 1 -> (match export_of client.disk (Bytes.sub_string bytes (at + 16) length) with
           | None -> raise Hang_up

@@ -69,20 +69,20 @@ let accept socket talk =
 
 let talk_nbd disk () = let client = Nbd.greet disk in (client.out, Nbd.message client)
 
-let talk_lines answer () =
+let talk_lines disk answer () =
   let out = Outbox.create () in
   let take bytes at filled =
     match Bytes.index_from_opt bytes at '\n' with
     | Some until when until < filled ->
-        Outbox.put_text out (answer (Bytes.sub_string bytes at (until - at)) ^ "\n");
+        Outbox.put_text out (Nbd.commit disk; answer (Bytes.sub_string bytes at (until - at)) ^ "\n");
         until - at + 1
     | _ -> if filled - at > 1 lsl 27 then raise Nbd.Hang_up else 0
   in
   (out, take)
 
-(* Until [stopped]: whoever sends is served. Writes that arrived in one turn are performed together. *)
+(* Until [stopped]: whoever sends is served. Requests that arrive in one turn wait until it ends. *)
 let run disk ~nbd ~control ~answer ~stopped =
-  let disk = { Nbd.engine = disk; waiting = [] } and connections = ref [] in
+  let disk = { Nbd.engine = disk; waiting = []; bytes = 0 } and connections = ref [] in
   while not !stopped do
     let sockets choose = List.filter_map (fun c -> if choose c then Some c.socket else None) !connections in
     let doors = if List.length !connections < most_clients then [ nbd; control ] else [] in
@@ -97,14 +97,13 @@ let run disk ~nbd ~control ~answer ~stopped =
         Nbd.commit disk;
         List.iter send !connections;
         let come socket talk = if List.memq socket readable then accept socket talk else [] in
-        let late = come nbd (talk_nbd disk) @ come control (talk_lines answer) in
+        let late = come nbd (talk_nbd disk) @ come control (talk_lines disk answer) in
         connections := List.filter (fun c -> c.open_) (late @ !connections)
   done;
   List.iter hang_up !connections
 
 let serve ~folder ~socket ~answer ~close disk =
-  let sockets = [ socket; Control.socket folder ] in
-  let nbd, control = match List.map listen sockets with [ a; b ] -> (a, b) | _ -> assert false in
+  let nbd = listen socket in let control = listen (Control.socket folder) in
   let stopped = ref false in
   List.iter (fun signal -> Sys.set_signal signal (Signal_handle (fun _ -> stopped := true)))
     [ Sys.sigterm; Sys.sigint ];
@@ -112,5 +111,5 @@ let serve ~folder ~socket ~answer ~close disk =
   Gc.set { (Gc.get ()) with space_overhead = 400; minor_heap_size = 1 lsl 20; max_overhead = 1_000_000 };
   Printf.eprintf "proved-disk: serving %s at nbd+unix:///?socket=%s\n%!" folder socket;
   let answer line = Yojson.Safe.to_string (Adapter.understood answer line) in
-  Fun.protect ~finally:(fun () -> List.iter Unix.unlink sockets; close ())
+  Fun.protect ~finally:(fun () -> List.iter Unix.unlink [ socket; Control.socket folder ]; close ())
     (fun () -> run disk ~nbd ~control ~answer ~stopped)
