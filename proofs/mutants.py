@@ -52,6 +52,7 @@ NEAREST = {
     "ServedDiskTheorem.v": "ServedDiskTheorem",
     "ServedDiskScheduler.v": "ServedDiskScheduler",
     "ServedDiskProgress.v": "ServedDiskProgress",
+    "ServedDiskServer.v": "ServedDiskServer",
 }
 
 

@@ -34,7 +34,7 @@ Definition all_theorems :=
    @served_mirrored_disk_refines_contract, @served_raid_disk_refines_contract, @leg_requests_answered,
    @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @leg_upkeep_ends, @served_requests_answered,
    @served_leg_requests_answered, @served_mirrored_requests_answered, @served_raid_requests_answered,
-   @progress_needs_turns,
+   @server_run_is_queue_run, @leg_server_run_is_queue_run, @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
    @update_cost, @group_cost, @read_cost, @write_is_taken, @group_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution,

@@ -60,7 +60,7 @@ Implicit Types (x : array C) (y : Y) (q : request) (ms h : list nat) (z : machin
 (** A job at these places. *)
 Definition performing j y ms (c : bool) (places : list nat) : control :=
   match j with
-  | Alone _ q => Busy q (on_leg size ms c (run_request D y places q))
+  | Single _ q => Busy q (on_leg size ms c (run_request D y places q))
   | Together ws => Group ws.*2 (on_leg size ms c (run_group D y places ws.*2))
   end.
 
@@ -76,11 +76,11 @@ Inductive job_turn : job → machine → list outcome → machine → Prop :=
       job_turn j (Upkeep (Finish (ms, c, y)), x, h) []
         (performing j y ms c (default [] (places_for y (blocks_of_job j))), x, h)
   | PerformsOne id q p x p' x' h :
-      array_io p x p' x' → job_turn (Alone id q) (Busy q p, x, h) [] (Busy q p', x', h)
+      array_io p x p' x' → job_turn (Single id q) (Busy q p, x, h) [] (Busy q p', x', h)
   | PerformsTogether ws p x p' x' h :
       array_io p x p' x' → job_turn (Together ws) (Group ws.*2 p, x, h) [] (Group ws.*2 p', x', h)
   | EndsOne id q ms c y r data x h :
-      job_turn (Alone id q) (Busy q (Finish (ms, c, (y, r, data))), x, h) [Some [(r, data)]] (Idle y ms c,
+      job_turn (Single id q) (Busy q (Finish (ms, c, (y, r, data))), x, h) [Some [(r, data)]] (Idle y ms c,
         x, h)
   | EndsTogether ws ms c y x h :
       job_turn (Together ws) (Group ws.*2 (Finish (ms, c, (y, true))), x, h)
@@ -107,7 +107,7 @@ Context {laws : cutting_laws count}
 Local Notation turns := (turns_to_end ios together (ios_on count)).
 
 Definition ios_of_job j : nat :=
-  match j with Alone _ q => ios q | Together ws => together (length (blocks_of ws.*2)) end.
+  match j with Single _ q => ios q | Together ws => together (length (blocks_of ws.*2)) end.
 
 Lemma proper_length ms : proper count ms → length ms ≤ count.
 Proof.
@@ -117,13 +117,13 @@ Qed.
 
 Lemma performing_ends (well : answer → Prop) j y f d ms c x h places :
   represents y f d → each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  (∀ id q, j = Alone id q →
+  (∀ id q, j = Single id q →
     (∀ r, well r) ∨ admissible y q ∧ planned places_for y q = Some places ∧ well Ok) →
   ends_well (weather count) (job_turn j) (ends_as is_idle well j) (ios_on count (ios_of_job j) + 1)
     (performing j y ms c places, x, h).
 Proof.
   intros Hy Hx Hms Hproper Hwell. destruct j as [id q|ws]; simpl.
-  - apply (machine_ends count (job_turn (Alone id q)) _ (Busy q) _ _ (λ r _, well r.2.1.2));
+  - apply (machine_ends count (job_turn (Single id q)) _ (Busy q) _ _ (λ r _, well r.2.1.2));
       [done| | | |lia|].
     + intros. by eapply PerformsOne.
     + intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; simplify_eq; eauto.
@@ -152,7 +152,7 @@ Qed.
 
 Lemma idle_job_ends (well : answer → Prop) j y f d ms c x h :
   represents y f d → each_up ms (reads_as size f) x → members x = ms → proper count ms →
-  (∀ id q, j = Alone id q → (∀ r, well r) ∨ admissible y q ∧ well Ok) →
+  (∀ id q, j = Single id q → (∀ r, well r) ∨ admissible y q ∧ well Ok) →
   ends_well (weather count) (job_turn j) (ends_as is_idle well j) (turns j) (Idle y ms c, x, h).
 Proof.
   intros Hy Hx Hms Hproper Hwell.
@@ -206,7 +206,7 @@ Lemma weather_trans z z1 z2 : weather count z z1 → weather count z1 z2 → wea
 Proof. intros [H1 _] (H2&Henough&Hagreed). split; [by etrans|done]. Qed.
 
 Lemma reached_job_ends (well : answer → Prop) j z : reached_idle z →
-  (∀ id q, j = Alone id q → (∀ r, well r) ∨
+  (∀ id q, j = Single id q → (∀ r, well r) ∨
     well Ok ∧ ∀ y ms c x h, z = (Idle y ms c, x, h) → admissible y q) →
   ends_well (weather count) (job_turn j) (ends_as reached_idle well j) (turns j) z.
 Proof.
@@ -223,7 +223,7 @@ Qed.
 
 (** When the disk begins the request [q] alone, [q] is within the stated sizes. *)
 Definition within_sizes (id : nat) q (s : server machine) : Prop :=
-  ∀ js y ms c x h, begun s = Alone id q :: js → disk_behind s = (Idle y ms c, x, h) → admissible y q.
+  ∀ js y ms c x h, begun s = Single id q :: js → disk_behind s = (Idle y ms c, x, h) → admissible y q.
 
 (** The jobs that have begun, the requests before the one at [i], and this one. *)
 Definition turns_to_reply (on : nat → nat) {Z} (s : server Z) (i : nat) : nat :=
@@ -251,9 +251,9 @@ Proof.
   pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_weather weather_trans s Hs) as Hway.
   split; (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_weather|exact Hfair|exact Hway|
     exact Hi]).
-  - intros z z1 js w a Hz _ _. by apply (Hjobs (Alone id q)).
+  - intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)).
   - done.
-  - intros z z1 js w a Hz Hz1 Hwithin. apply (reached_job_ends _ (Alone id q)); [done|].
+  - intros z z1 js w a Hz Hz1 Hwithin. apply (reached_job_ends _ (Single id q)); [done|].
     intros id' q' [= <- <-]. right. split; [done|]. intros y ms c x h ->.
     apply weather_tolerable in Hz1 as [Hc _]. destruct z1 as [[c1 x1] h1]. simpl in Hc. subst c1.
     by eapply Hwithin.
@@ -272,7 +272,7 @@ Implicit Types (y : Y) (q : request) (m : medium block) (z : machine) (j : job).
 
 Definition performing_here j y (places : list nat) : control Y :=
   match j with
-  | Alone _ q => Busy q (run_request D y places q)
+  | Single _ q => Busy q (run_request D y places q)
   | Together ws => Group ws.*2 (run_group D y places ws.*2)
   end.
 
@@ -288,11 +288,11 @@ Inductive device_turn : job → machine → list outcome → machine → Prop :=
       device_turn j (Upkeep (Done y), m) []
         (performing_here j y (default [] (places_for y (blocks_of_job j))), m)
   | PerformsOneHere id q p m p' m' :
-      io p m = Some (p', m') → device_turn (Alone id q) (Busy q p, m) [] (Busy q p', m')
+      io p m = Some (p', m') → device_turn (Single id q) (Busy q p, m) [] (Busy q p', m')
   | PerformsTogetherHere ws p m p' m' :
       io p m = Some (p', m') → device_turn (Together ws) (Group ws.*2 p, m) [] (Group ws.*2 p', m')
   | EndsOneHere id q y r data m :
-      device_turn (Alone id q) (Busy q (Done (y, r, data)), m) [Some [(r, data)]] (Idle y, m)
+      device_turn (Single id q) (Busy q (Done (y, r, data)), m) [Some [(r, data)]] (Idle y, m)
   | EndsTogetherHere ws y m :
       device_turn (Together ws) (Group ws.*2 (Done (y, true)), m) [Some (replicate (length ws) (Ok, []))]
         (Idle y, m)
@@ -327,13 +327,13 @@ Local Notation assumed := DiskMachineProgress.assumed.
 
 Lemma performing_here_ends (well : answer → Prop) j y f d places :
   represents y f d →
-  (∀ id q, j = Alone id q →
+  (∀ id q, j = Single id q →
     (∀ r, well r) ∨ admissible y q ∧ planned places_for y q = Some places ∧ well Ok) →
   ends_well assumed (device_turn j) (ends_as is_idle_here well j) (ios_of_job j + 1)
     (performing_here j y places, Medium f []).
 Proof.
   intros Hy Hwell. destruct j as [id q|ws]; simpl.
-  - apply (DiskMachineProgress.machine_ends (device_turn (Alone id q)) _ (Busy q) size);
+  - apply (DiskMachineProgress.machine_ends (device_turn (Single id q)) _ (Busy q) size);
       [done| | | |by eapply any_within].
     + intros. by apply PerformsOneHere.
     + intros p m2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; simplify_eq; eauto.
@@ -356,7 +356,7 @@ Proof.
 Qed.
 
 Lemma idle_job_ends_here (well : answer → Prop) j y f d :
-  represents y f d → (∀ id q, j = Alone id q → (∀ r, well r) ∨ admissible y q ∧ well Ok) →
+  represents y f d → (∀ id q, j = Single id q → (∀ r, well r) ∨ admissible y q ∧ well Ok) →
   ends_well assumed (device_turn j) (ends_as is_idle_here well j) (turns j) (Idle y, Medium f []).
 Proof.
   intros Hy Hwell. assert (turns j = 3 + ios_of_job j) as -> by by destruct j.
@@ -390,7 +390,7 @@ Lemma assumed_trans z z1 z2 : assumed z z1 → assumed z1 z2 → assumed z z2.
 Proof. by intros [-> _] H2. Qed.
 
 Lemma reached_job_ends_here (well : answer → Prop) j z : reached_idle_here z →
-  (∀ id q, j = Alone id q → (∀ r, well r) ∨ well Ok ∧ ∀ y m, z = (Idle y, m) → admissible y q) →
+  (∀ id q, j = Single id q → (∀ r, well r) ∨ well Ok ∧ ∀ y m, z = (Idle y, m) → admissible y q) →
   ends_well assumed (device_turn j) (ends_as reached_idle_here well j) (turns j) z.
 Proof.
   intros [[tr Hz] (y&m&->)] Hwell.
@@ -405,7 +405,7 @@ Proof.
 Qed.
 
 Definition within_sizes_here (id : nat) q (s : server machine) : Prop :=
-  ∀ js y m, begun s = Alone id q :: js → disk_behind s = (Idle y, m) → admissible y q.
+  ∀ js y m, begun s = Single id q :: js → disk_behind s = (Idle y, m) → admissible y q.
 
 Definition device_in_service := in_service device_turn (next_job most) assumed reached_idle_here.
 
@@ -424,9 +424,9 @@ Proof.
   pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_assumed assumed_trans s Hs) as Hway.
   split; (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_assumed|exact Hfair|exact Hway|
     exact Hi]).
-  - intros z z1 js w a Hz _ _. by apply (Hjobs (Alone id q)).
+  - intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)).
   - done.
-  - intros z z1 js w a Hz [-> _] Hwithin. apply (reached_job_ends_here _ (Alone id q)); [done|].
+  - intros z z1 js w a Hz [-> _] Hwithin. apply (reached_job_ends_here _ (Single id q)); [done|].
     intros id' q' [= <- <-]. right. split; [done|]. intros y m ->. by eapply Hwithin.
   - done.
 Qed.

@@ -20,9 +20,9 @@ Local Instance untorn : tearing := λ _, False.
 
 Definition newest_first `{blocks} (w : list (nat * request)) :
     option (job nat * list (nat * request)) :=
-  match reverse w with [] => None | (id, q) :: rest => Some (Alone id q, reverse rest) end.
+  match reverse w with [] => None | (id, q) :: rest => Some (Single id q, reverse rest) end.
 
-Lemma newest_taken `{blocks} w id q : newest_first (w ++ [(id, q)]) = Some (Alone id q, w).
+Lemma newest_taken `{blocks} w id q : newest_first (w ++ [(id, q)]) = Some (Single id q, w).
 Proof. unfold newest_first. by rewrite reverse_snoc, reverse_involutive. Qed.
 
 Section Server.
@@ -39,23 +39,23 @@ Definition unanswered_in q (a : list reply) : Prop := ∀ r data, Reply 0 q r da
 (** Others arrive for ever, one after the other, and are answered. *)
 Lemma newest_starves (well : answer → Prop) q z z1 : next = newest_first →
   weather z z → weather z1 z1 →
-  job_turn (Alone 1 DoFlush) z [] z1 → job_turn (Alone 1 DoFlush) z1 [Some [(Ok, [])]] z →
+  job_turn (Single 1 DoFlush) z [] z1 → job_turn (Single 1 DoFlush) z1 [Some [(Ok, [])]] z →
   ∀ n, ¬ ends_well W T (is_answered well 0 q) n (Server z [] [(0, q)] []).
 Proof.
   intros -> Hz Hz1 Hbegins Hends n.
   apply (no_progress_on_a_way _ _ _ (λ s, ∃ a, unanswered_in q a ∧
-    (s = Server z [] [(0, q)] a ∨ s = Server z [Alone 1 DoFlush] [(0, q)] a ∨
-     s = Server z1 [Alone 1 DoFlush] [(0, q)] a))).
+    (s = Server z [] [(0, q)] a ∨ s = Server z [Single 1 DoFlush] [(0, q)] a ∨
+     s = Server z1 [Single 1 DoFlush] [(0, q)] a))).
   - assert (∀ es (z : Z) js w a, unanswered_in q a → ¬ is_answered well 0 q es (Server z js w a)) as Hnot.
     { intros es z' js w a Ha (r&data&_&Hin). by apply (Ha r data). }
     intros s (a&Ha&[->|[->| ->]]).
     + exists (Server z [] ([(0, q)] ++ [(1, DoFlush)]) a). split; [by apply passes|right].
       do 2 eexists. split; [apply Takes, newest_taken|]. split; [by apply Hnot|]. exists a. split; [done|].
         auto.
-    + exists (Server z [Alone 1 DoFlush] [(0, q)] a). split; [by apply all_calm|right].
+    + exists (Server z [Single 1 DoFlush] [(0, q)] a). split; [by apply all_calm|right].
       do 2 eexists. split; [by apply GoesOn|]. split; [by apply Hnot|]. exists a. split; [done|]. auto.
-    + exists (Server z1 [Alone 1 DoFlush] [(0, q)] a). split; [by apply all_calm|right].
-      assert (unanswered_in q (a ++ replies_of (Alone 1 DoFlush) [(Ok, [])])) as Ha'.
+    + exists (Server z1 [Single 1 DoFlush] [(0, q)] a). split; [by apply all_calm|right].
+      assert (unanswered_in q (a ++ replies_of (Single 1 DoFlush) [(Ok, [])])) as Ha'.
       { intros r data [Hin|Hin%elem_of_list_singleton]%elem_of_app; [by apply (Ha r data)|done]. }
       do 2 eexists. split; [by eapply Replies|]. split; [by apply Hnot|]. eexists. split; [exact Ha'|by left].
   - exists []. split; [by intros r data ?%elem_of_nil|by left].
@@ -70,8 +70,8 @@ Proof.
 Qed.
 
 (** A request is begun. *)
-Lemma begins_then (well : answer → Prop) q z z1 n : next [(0, q)] = Some (Alone 0 q, []) → weather z z →
-  job_turn (Alone 0 q) z [] z1 → (∀ n, ¬ ends_well W T (is_answered well 0 q) n (Server z1 [Alone 0 q] []
+Lemma begins_then (well : answer → Prop) q z z1 n : next [(0, q)] = Some (Single 0 q, []) → weather z z →
+  job_turn (Single 0 q) z [] z1 → (∀ n, ¬ ends_well W T (is_answered well 0 q) n (Server z1 [Single 0 q] []
     [])) →
   ¬ ends_well W T (is_answered well 0 q) n (Server z [] [(0, q)] []).
 Proof.
@@ -88,8 +88,8 @@ Qed.
 
 (** It is refused, and nothing else is left to do. *)
 Lemma refused_for_ever q z z1 r data n : r ≠ Ok → next [] = None → weather z z → weather z1 z1 →
-  job_turn (Alone 0 q) z [Some [(r, data)]] z1 →
-  ¬ ends_well W T (is_answered (λ r, r = Ok) 0 q) n (Server z [Alone 0 q] [] []).
+  job_turn (Single 0 q) z [Some [(r, data)]] z1 →
+  ¬ ends_well W T (is_answered (λ r, r = Ok) 0 q) n (Server z [Single 0 q] [] []).
 Proof.
   intros Hr Hnext Hz Hz1 Hends Hn. destruct n as [|n]; [done|].
   destruct (Hn _ (all_calm _ _ _ _ Hz)) as [_ Hall].
@@ -115,8 +115,8 @@ Local Notation assumed := DiskMachineProgress.assumed.
 Implicit Types (y : Y) (m : medium block) (q : request).
 
 Lemma device_begins id q y m places p : places_for y (length (data_of q)) = Some places →
-  run_request D y places q = p → device_turn (Alone id q) (Idle y, m) [] (Busy q p, m).
-Proof. intros Hplaces <-. by apply (BeginsHere _ _ _ (Alone id q)). Qed.
+  run_request D y places q = p → device_turn (Single id q) (Idle y, m) [] (Busy q p, m).
+Proof. intros Hplaces <-. by apply (BeginsHere _ _ _ (Single id q)). Qed.
 
 Lemma device_newest_starves (well : answer → Prop) q y m places :
   places_for y 0 = Some places → run_request D y places DoFlush = Done (y, Ok, []) →
@@ -130,7 +130,7 @@ Qed.
 
 (** Refused at once. *)
 Lemma device_refused q y m y1 e data places :
-  next_job 10 [(0, q)] = Some (Alone 0 q, []) → places_for y (length (data_of q)) = Some places →
+  next_job 10 [(0, q)] = Some (Single 0 q, []) → places_for y (length (data_of q)) = Some places →
   run_request D y places q = Done (y1, Refused e, data) →
   ∀ n, ¬ ends_well (server_weather assumed (λ _, True)) (server_turn device_turn (next_job 10))
     (is_answered (λ r, r = Ok) 0 q) n (Server (Idle y, m) [] [(0, q)] []).
@@ -141,7 +141,7 @@ Qed.
 
 (** It waits for what is not true of a digest. *)
 Lemma device_waits (well : answer → Prop) q y m k places :
-  next_job 10 [(0, q)] = Some (Alone 0 q, []) → places_for y (length (data_of q)) = Some places →
+  next_job 10 [(0, q)] = Some (Single 0 q, []) → places_for y (length (data_of q)) = Some places →
   run_request D y places q = Assume false k →
   ∀ n, ¬ ends_well (server_weather (λ z z', z' = z) (λ _, True)) (server_turn device_turn (next_job 10))
     (is_answered well 0 q) n (Server (Idle y, m) [] [(0, q)] []).
@@ -162,9 +162,9 @@ Local Notation machine := (machine block Y).
 Implicit Types (y : Y) (x : array block) (q : request) (z : machine).
 
 Lemma leg_begins id q y ms c x h places p : places_for y (length (data_of q)) = Some places →
-  on_leg size ms c (run_request D y places q) = p → job_turn (Alone id q) (Idle y ms c, x, h) [] (Busy q p,
+  on_leg size ms c (run_request D y places q) = p → job_turn (Single id q) (Idle y ms c, x, h) [] (Busy q p,
     x, h).
-Proof. intros Hplaces <-. by apply (ServedDiskProgress.Begins _ _ _ _ (Alone id q)). Qed.
+Proof. intros Hplaces <-. by apply (ServedDiskProgress.Begins _ _ _ _ (Single id q)). Qed.
 
 Lemma leg_newest_starves (well : answer → Prop) q y ms c x places :
   places_for y 0 = Some places → run_request D y places DoFlush = Done (y, Ok, []) → somebody_up x = true →
@@ -198,9 +198,9 @@ Local Notation W := (server_weather weather (λ _, True)).
 Local Notation T := (server_turn job_turn (next_job 10)).
 
 Lemma busy_goes (well : answer → Prop) q p x p' x' n : calmly calm p x = Some (p', x') →
-  ends_well W T (is_answered well 0 q) n (Server (Busy q p, x, []) [Alone 0 q] [] []) →
+  ends_well W T (is_answered well 0 q) n (Server (Busy q p, x, []) [Single 0 q] [] []) →
   calm x' = true ∧
-  ∃ n', ends_well W T (is_answered well 0 q) n' (Server (Busy q p', x', []) [Alone 0 q] [] []).
+  ∃ n', ends_well W T (is_answered well 0 q) n' (Server (Busy q p', x', []) [Single 0 q] [] []).
 Proof.
   intros [Hcalm Hgoes]%calmly_goes Hends. split; [done|].
   remember (p, x) as px eqn:Hpx. remember (p', x') as px' eqn:Hpx'. revert p x n Hpx Hends.
@@ -214,10 +214,10 @@ Proof.
 Qed.
 
 Lemma begun_goes (well : answer → Prop) q y ms c x places p' x' n :
-  next_job 10 [(0, q)] = Some (Alone 0 q, []) → places_for y (length (data_of q)) = Some places →
+  next_job 10 [(0, q)] = Some (Single 0 q, []) → places_for y (length (data_of q)) = Some places →
   calmly calm (on_leg size ms c (run_request D y places q)) x = Some (p', x') →
   (calm x' = true → ∀ n,
-    ¬ ends_well W T (is_answered well 0 q) n (Server (Busy q p', x', []) [Alone 0 q] [] [])) →
+    ¬ ends_well W T (is_answered well 0 q) n (Server (Busy q p', x', []) [Single 0 q] [] [])) →
   ¬ ends_well W T (is_answered well 0 q) n (Server (Idle y ms c, x, []) [] [(0, q)] []).
 Proof.
   intros Hnext Hplaces Hgoes Hthen.
@@ -228,7 +228,7 @@ Qed.
 
 (** A program that stops, or that goes past the end of the devices, is never answered. *)
 Lemma stopped_for_ever (well : answer → Prop) q p x n : p = Stop ∨ p = PastEnd → calm x = true →
-  ¬ ends_well W T (is_answered well 0 q) n (Server (Busy q p, x, []) [Alone 0 q] [] []).
+  ¬ ends_well W T (is_answered well 0 q) n (Server (Busy q p, x, []) [Single 0 q] [] []).
 Proof.
   intros Hp Hx. apply job_stuck; [apply calm_weather; [done|by destruct Hp as [->| ->]]|].
   intros os z Hz. inversion Hz; subst; destruct Hp as [Hp|Hp]; try done; subst;
@@ -237,7 +237,7 @@ Qed.
 
 Lemma leg_refused q x ms c y e data n : calm x = true →
   ¬ ends_well W T (is_answered (λ r, r = Ok) 0 q) n
-    (Server (Busy q (Finish (ms, c, (y, Refused e, data))), x, []) [Alone 0 q] [] []).
+    (Server (Busy q (Finish (ms, c, (y, Refused e, data))), x, []) [Single 0 q] [] []).
 Proof.
   intros Hx. eapply refused_for_ever; [| | | |apply EndsOne]; try done; by apply calm_weather.
 Qed.
@@ -258,7 +258,7 @@ Proof.
   apply (formatted_from D _ _ _ _ _ Hy). by intros a _ [].
 Qed.
 
-Lemma taken_alone `{!blocks} b : next_job 10 [(0, DoWrite 0 [b])] = Some (Alone 0 (DoWrite 0 [b]), []).
+Lemma taken_alone `{!blocks} b : next_job 10 [(0, DoWrite 0 [b])] = Some (Single 0 (DoWrite 0 [b]), []).
 Proof. done. Qed.
 
 (** The request that waits on a disk that is served is never answered so. *)
@@ -335,7 +335,7 @@ Definition refused_when_new {Y U} (D : @programs small Y U) trees g q : bool :=
   end.
 
 Lemma refused_on_device {Y U} (D : @programs small Y U) places_for collecting trees g q :
-  refused_when_new D trees g q = true → next_job 10 [(0, q)] = Some (Alone 0 q, []) →
+  refused_when_new D trees g q = true → next_job 10 [(0, q)] = Some (Single 0 q, []) →
   (∀ y, places_for y (length (data_of q)) = Some []) →
   ∃ z, DiskMachineShape.formatted_as D trees g z ∧
     never_on_device D places_for collecting assumed (next_job 10) (λ r, r = Ok) q z.
@@ -379,7 +379,7 @@ Definition is_stopped {A} (p : array_program (@block small) A) : bool :=
 
 Lemma refused_on_mirrors {Y U} (D : @programs small Y U) places_for collecting trees size g q :
   goes_when_new D somebody_up id trees size g q [] is_refused = true →
-  next_job 10 [(0, q)] = Some (Alone 0 q, []) → (∀ y, places_for y (length (data_of q)) = Some []) →
+  next_job 10 [(0, q)] = Some (Single 0 q, []) → (∀ y, places_for y (length (data_of q)) = Some []) →
   ∃ z, LegDiskShape.formatted_as (cutting0 := mirrored) (torn := untorn) D 2 trees g size z ∧
     never_on_mirrors D size places_for collecting (weather 2) (next_job 10) (λ r, r = Ok) q z.
 Proof.
@@ -412,7 +412,7 @@ Lemma stopped_on_mirrors {Y U} (D : @programs small Y U) places_for collecting
   (∀ (c : control (@block small) Y) x, calm x = true → all_agreed c → weather (c, x, []) (c, x, [])) →
   (∀ y, weather (Idle y ms c, x, []) (Idle y ms c, change x, [])) →
   (∀ z1 z2 z3, weather z1 z2 → weather z2 z3 → weather z1 z3) →
-  next_job 10 [(0, q)] = Some (Alone 0 q, []) → places_for y (length (data_of q)) = Some places →
+  next_job 10 [(0, q)] = Some (Single 0 q, []) → places_for y (length (data_of q)) = Some places →
   calmly calm (on_leg size ms c (run_request D y places q)) (change x) = Some (p, x') →
   is_stopped p = true →
   never_on_mirrors D size places_for collecting weather (next_job 10) any q (Idle y ms c, x, []).

@@ -20,7 +20,7 @@ Context `{!blocks} {A : Type}.    (* how a request is answered: a number in the 
 Implicit Types (q : request) (w : list (A * request)).
 
 Inductive job :=
-  | Alone (id : A) (q : request)
+  | Single (id : A) (q : request)
   | Together (ws : list (A * (nat * list block))).
 
 (** A write that may be performed together with others, of [room] blocks at most. *)
@@ -48,11 +48,11 @@ Definition next_job (most : nat) w : option (job * list (A * request)) :=
   | [] => None
   | (id, q) :: rest =>
       match short_write most q with
-      | None => Some (Alone id q, rest)
+      | None => Some (Single id q, rest)
       | Some write =>
           let found := short_writes (most - length write.2) rest in
           match found.1 with
-          | [] => Some (Alone id q, rest)
+          | [] => Some (Single id q, rest)
           | more => Some (Together ((id, write) :: more), found.2)
           end
       end
@@ -61,13 +61,13 @@ Definition next_job (most : nat) w : option (job * list (A * request)) :=
 (** Whom it answers. *)
 Definition requests_of (j : job) : list (A * request) :=
   match j with
-  | Alone id q => [(id, q)]
+  | Single id q => [(id, q)]
   | Together ws => (λ x : A * (nat * list block), (x.1, DoWrite x.2.1 x.2.2)) <$> ws
   end.
 Definition blocks_of_job (j : job) : nat :=
-  match j with Alone _ q => length (data_of q) | Together ws => length (blocks_of ws.*2) end.
-Definition one_by_one (ws : list (A * (nat * list block))) : list job :=
-  (λ x : A * (nat * list block), Alone x.1 (DoWrite x.2.1 x.2.2)) <$> ws.
+  match j with Single _ q => length (data_of q) | Together ws => length (blocks_of ws.*2) end.
+Definition each_alone (ws : list (A * (nat * list block))) : list job :=
+  (λ x : A * (nat * list block), Single x.1 (DoWrite x.2.1 x.2.2)) <$> ws.
 
 (** ** What it takes *)
 
@@ -123,7 +123,7 @@ Local Notation job := (job nat).
 Implicit Types (z : Z) (j : job) (js : list job) (w : list (nat * request)) (id : nat) (q : request).
 
 (** What was answered to a request. *)
-Record reply := Reply { reply_to : nat; replied : request; answer_of : answer; reply_data : list block }.
+Record reply := Reply { reply_to : nat; replied : request; reply_answer : answer; reply_data : list block }.
 
 Record server := Server {
   disk_behind : Z;
@@ -153,7 +153,7 @@ Inductive server_turn : server → list () → server → Prop :=
       server_turn (Server z (j :: js) w a) [] (Server z' js w (a ++ replies_of j answers))
   | Parts z ws js w a z' :    (* refused together: each is performed alone *)
       job_turn (Together ws) z [None] z' →
-      server_turn (Server z (Together ws :: js) w a) [] (Server z' (one_by_one ws ++ js) w a).
+      server_turn (Server z (Together ws :: js) w a) [] (Server z' (each_alone ws ++ js) w a).
 
 (** Between two turns: what may happen to the disk; and requests arrive. Whatever is asked of the state then
 is [within]. *)
@@ -187,7 +187,7 @@ Local Arguments turns_alone : simpl never.
 Local Arguments turns_together : simpl never.
 Definition turns_of_job j : nat :=
   match j with
-  | Alone _ q => turns_alone q
+  | Single _ q => turns_alone q
   | Together ws =>
       turns_together ws.*2 +
       sum_list ((λ x : nat * (nat * list block), turns_alone (DoWrite x.2.1 x.2.2)) <$> ws)
@@ -196,12 +196,12 @@ Definition turns_of_job j : nat :=
 (** How a job ends. *)
 Definition ends_as (well : answer → Prop) j (os : list outcome) z : Prop := ready z ∧
   match j with
-  | Alone _ _ => ∃ r data, well r ∧ os = [Some [(r, data)]]
+  | Single _ _ => ∃ r data, well r ∧ os = [Some [(r, data)]]
   | Together ws => os = [None] ∨ os = [Some (replicate (length ws) (Ok, []))]
   end.
 
 Definition turns_to_end j : nat :=
-  match j with Alone _ q => turns_alone q | Together ws => turns_together ws.*2 end.
+  match j with Single _ q => turns_alone q | Together ws => turns_together ws.*2 end.
 Context (job_ends : ∀ j z, ready z →
   ends_well weather (job_turn j) (ends_as any_answer j) (turns_to_end j) z).
 
@@ -218,7 +218,7 @@ Lemma job_lifts (good : list outcome → Z → Prop) n k j js z w a :
   (∀ answers z' w', good [Some answers] z' → w `prefix_of` w' →
     let s := Server z' js w' (a ++ replies_of j answers) in G [] s ∨ ends k s) →
   (∀ ws z' w', good [None] z' → j = Together ws → w `prefix_of` w' →
-    ends k (Server z' (one_by_one ws ++ js) w' a)) →
+    ends k (Server z' (each_alone ws ++ js) w' a)) →
   ends (n + k) (Server z (j :: js) w a).
 Proof.
   intros Hends Hgood Hreply Hparts. revert z w Hends Hreply Hparts.
@@ -246,8 +246,8 @@ Qed.
 
 (** What is asked of the state when it begins is enough for the answer to be what it should be. *)
 Context (my_job_ends : ∀ z z1 js w a, ready z → weather z z1 →
-  within (Server z1 (Alone my_id mine :: js) w a) →
-  ends_well weather (job_turn (Alone my_id mine)) (ends_as well (Alone my_id mine)) (turns_alone mine) z).
+  within (Server z1 (Single my_id mine :: js) w a) →
+  ends_well weather (job_turn (Single my_id mine)) (ends_as well (Single my_id mine)) (turns_alone mine) z).
 Context (well_ok : well Ok).
 Context (ready_weather : ∀ z z', ready z → weather z z' → ready z').
 
@@ -261,13 +261,14 @@ Qed.
 
 Lemma alones_end xs k js z w a :
   (∀ z' w' a', ready z' → w `prefix_of` w' → ends k (Server z' js w' a')) → ready z →
-  ends (sum_list (alone_for <$> xs) + k) (Server z (one_by_one xs ++ js) w a).
+  ends (sum_list (alone_for <$> xs) + k) (Server z (each_alone xs ++ js) w a).
 Proof.
   revert z w a. induction xs as [|[id [lba data]] xs IH]; intros z w a Hcont Hz; [by apply Hcont|].
-  change (one_by_one ((id, (lba, data)) :: xs) ++ js) with (Alone id (DoWrite lba data) :: (one_by_one xs
+  change (each_alone ((id, (lba, data)) :: xs) ++ js) with (Single id (DoWrite lba data) :: (each_alone xs
     ++ js)).
   cbn [fmap list_fmap sum_list fold_right fst snd]. rewrite <-Nat.add_assoc.
-  eapply (job_lifts (ends_as any_answer (Alone id (DoWrite lba data)))); [by apply (job_ends (Alone _ _))|..].
+  eapply (job_lifts (ends_as any_answer (Single id (DoWrite lba data))));
+    [by apply (job_ends (Single _ _))|..].
   - apply ends_as_shown.
   - intros answers z' w' [Hz' _] Hw'. right. apply IH; [|done].
     intros z2 w2 a2 Hz2 Hw2. apply Hcont; [done|]. by etrans.
@@ -281,7 +282,7 @@ Lemma others_end j n k js z w a :
   ends (turns_of_job j + k) (Server z (j :: js) w a).
 Proof.
   intros Hcont Hj Hn.
-  set (k' := match j with Alone _ _ => k | Together ws => sum_list (alone_for <$> ws) + k end).
+  set (k' := match j with Single _ _ => k | Together ws => sum_list (alone_for <$> ws) + k end).
   apply ends_well_more with (n + k').
   { subst k'. destruct j as [|ws]; cbn [turns_of_job turns_to_end] in *; lia. }
   apply (job_lifts (ends_as any_answer j)); [done|apply ends_as_shown|..].
@@ -292,7 +293,7 @@ Proof.
 Qed.
 
 Lemma mine_alone_ends js z w a : ready z →
-  ends (turns_alone mine) (Server z (Alone my_id mine :: js) w a).
+  ends (turns_alone mine) (Server z (Single my_id mine :: js) w a).
 Proof.
   intros Hz s1 Hs1. refine ((_ : ends (turns_alone mine) (Server z _ w a)) s1 Hs1).
   inversion Hs1 as [? z1 ? ? more ? Hz1 Hwithin]; subst.
@@ -304,16 +305,17 @@ Proof.
 Qed.
 
 Lemma mine_among_ends xs js z w a : (my_id, mine) ∈ requests_of (Together xs) → ready z →
-  ends (sum_list (alone_for <$> xs)) (Server z (one_by_one xs ++ js) w a).
+  ends (sum_list (alone_for <$> xs)) (Server z (each_alone xs ++ js) w a).
 Proof.
   intros Hin. revert z w a.
   induction xs as [|[id [lba data]] xs IH]; intros z w a Hz; [by apply elem_of_nil in Hin|].
-  change (one_by_one ((id, (lba, data)) :: xs) ++ js) with (Alone id (DoWrite lba data) :: (one_by_one xs
+  change (each_alone ((id, (lba, data)) :: xs) ++ js) with (Single id (DoWrite lba data) :: (each_alone xs
     ++ js)).
   cbn [fmap list_fmap sum_list fold_right fst snd requests_of] in *.
     apply elem_of_cons in Hin as [[= <- <-]|Hin].
   { eapply ends_well_more; [apply (Nat.le_add_r (turns_alone mine))|by apply mine_alone_ends]. }
-  apply (job_lifts (ends_as any_answer (Alone id (DoWrite lba data)))); [by apply (job_ends (Alone _ _))|..].
+  apply (job_lifts (ends_as any_answer (Single id (DoWrite lba data))));
+    [by apply (job_ends (Single _ _))|..].
   - apply ends_as_shown.
   - intros answers z' w' [Hz' _] _. right. by apply IH.
   - intros ws z' w' [_ (?&?&_&[=])].
@@ -498,7 +500,7 @@ Proof.
   destruct w as [|[id q] rest]; [done|]. intros Hi.
   assert (∀ i, turns_before turns_for ((id, q) :: rest) i =
     turns_for q + sum_list (turns_for <$> (take i rest).*2)) as Hsum by done.
-  assert (alone q < turns_for q → ∃ j w', Some (Alone id q, rest) = Some (j, w') ∧
+  assert (alone q < turns_for q → ∃ j w', Some (Single id q, rest) = Some (j, w') ∧
     (x ∈ requests_of j ∧ of_job j < turns_before turns_for ((id, q) :: rest) i ∨
      ∃ i', w' !! i' = Some x ∧
        of_job j + turns_before turns_for w' i' < turns_before turns_for ((id, q) :: rest) i)) as Halone.

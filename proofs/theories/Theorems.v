@@ -16,7 +16,7 @@ From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskE
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
   LegDiskResync Progress.
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
-  ServedDiskProgress DiskMachineShape LegDiskShape.
+  ServedDiskProgress ServedDiskServer DiskMachineShape LegDiskShape.
 
 (** ** The contract *)
 
@@ -776,6 +776,28 @@ Proof.
   intros code laws Hglue Hk Hm Hb. apply (whole_map_leg_replies trees g (cutting0 := code)).
   by apply LegCode.raid_leg_laws.
 Qed.
+
+(** 21. This server is the queue of 16: every run of it ([server_run]: turns, requests that arrive, failures
+of devices) is a run of the queue in front of the disk, whatever programs the disk runs. Its history is
+[history_of]: a request is called as it is answered later. So what is proved of the queue, that it implements
+the contract for requests that overlap, is true of what this server does. *)
+Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing} {Y U}
+    (D : DiskMachine.programs Y U) places_for collecting most z happened s :
+  let M := DiskMachine.disk_machine D in
+  ServedDiskServer.server_run M (device_turn D places_for collecting) (ServedDiskScheduler.next_job most)
+    (ServedDiskScheduler.Server z [] [] []) happened s →
+  ∃ tr k, OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M)
+    (OverlappingDiskQueue.in_front M z) (ServedDiskServer.history_of happened) tr k.
+Proof. intros M Hrun. by eapply ServedDiskServer.device_server_run. Qed.
+
+Theorem leg_server_run_is_queue_run `{blocks, EqDecision block} {C} `{cutting block C} {torn : tearing} {Y U}
+    (D : DiskMachine.programs Y U) size count places_for collecting most z happened s :
+  let M := leg_disk D size count in
+  ServedDiskServer.server_run M (job_turn D size places_for collecting) (ServedDiskScheduler.next_job most)
+    (ServedDiskScheduler.Server z [] [] []) happened s →
+  ∃ tr k, OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M)
+    (OverlappingDiskQueue.in_front M z) (ServedDiskServer.history_of happened) tr k.
+Proof. intros M Hrun. by eapply ServedDiskServer.leg_server_run. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)

@@ -60,7 +60,7 @@ let commit disk =
     | exception Mirror_set.Lost -> all eio in
   let rec go waiting = match next_job Bytes_blocks.blocks most_written waiting with
     | None -> ()
-    | Some (Alone (answered, request), rest) -> alone answered request; go rest
+    | Some (Single (answered, request), rest) -> alone answered request; go rest
     | Some (Together writes, rest) -> together writes; go rest in
   let waiting = List.rev disk.waiting in disk.waiting <- []; disk.bytes <- 0; go waiting
 
