@@ -246,6 +246,7 @@ DEFINITIONS = [
     "ServedDiskProgress.job_turn",
     "ServedDiskProgress.reached_idle",
     "ServedDiskProgress.within_sizes",
+    "ServedDiskProgress.turns_begun",
     "ServedDiskProgress.turns_to_reply",
     "ServedDiskProgress.leg_in_service",
     "ServedDiskProgress.leg_replies_to_all",

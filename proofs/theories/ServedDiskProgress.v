@@ -225,10 +225,11 @@ Qed.
 Definition within_sizes (id : nat) q (s : server machine) : Prop :=
   ∀ js y ms c x h, begun s = Single id q :: js → disk_behind s = (Idle y ms c, x, h) → admissible y q.
 
-(** The jobs that have begun, the requests before the one at [i], and this one. *)
+(** The jobs that have begun; and the requests before the one at [i], and this one. *)
+Definition turns_begun (on : nat → nat) {Z} (s : server Z) : nat :=
+  sum_list (turns_of_job ios together on <$> begun s).
 Definition turns_to_reply (on : nat → nat) {Z} (s : server Z) (i : nat) : nat :=
-  sum_list (turns_of_job ios together on <$> begun s) +
-  turns_before (turns_for most ios together on) (waiting s) i.
+  turns_begun on s + turns_before (turns_for most ios together on) (waiting s) i.
 
 (** The disk [z0] is served: it was idle, after anything that may have happened, then there were any turns. *)
 Definition leg_in_service := in_service job_turn (next_job most) (weather count) reached_idle.
@@ -236,11 +237,11 @@ Definition leg_in_service := in_service job_turn (next_job most) (weather count)
 (** The scheduler of the queue is [next_job], that of the disk is as above. *)
 Definition leg_replies_to_all : Prop :=
   replies_to_all job_turn (next_job most) (weather count) leg_in_service within_sizes
-    (turns_to_reply (ios_on count)).
+    (turns_begun (ios_on count)) (turns_to_reply (ios_on count)).
 
 Lemma leg_serves_all : leg_replies_to_all.
 Proof.
-  intros s i id q Hs Hi.
+  intros s id q Hs.
   assert (∀ j z, reached_idle z →
     ends_well (weather count) (job_turn j) (ends_as reached_idle any_answer j) (turns j) z) as Hjobs.
   { intros j z Hz. apply reached_job_ends; [done|]. by left. }
@@ -249,9 +250,14 @@ Proof.
   pose proof (next_job_fair most ios together (ios_on count)
     (write_ios _ _ _ _ _ _ _ _ programs_end) (together_more _ _ _ _ _ _ _ _ programs_end) Hon) as Hfair.
   pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_weather weather_trans s Hs) as Hway.
-  split; (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_weather|exact Hfair|exact Hway|
-    exact Hi]).
-  - intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)).
+  assert (∀ z z1 (js : list job) (w : list (nat * request)) (a : list reply), reached_idle z →
+    weather count z z1 → (True : Prop) →
+    ends_well (weather count) (job_turn (Single id q)) (ends_as reached_idle any_answer (Single id q))
+      (turns_alone ios (ios_on count) q) z) as Hmine.
+  { intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)). }
+  split; [intros i Hi; split|intros Hin; by eapply begun_under_way_ends];
+    (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_weather|exact Hfair|exact Hway|exact Hi]).
+  - exact Hmine.
   - done.
   - intros z z1 js w a Hz Hz1 Hwithin. apply (reached_job_ends _ (Single id q)); [done|].
     intros id' q' [= <- <-]. right. split; [done|]. intros y ms c x h ->.
@@ -411,20 +417,25 @@ Definition device_in_service := in_service device_turn (next_job most) assumed r
 
 Definition device_replies_to_all : Prop :=
   replies_to_all device_turn (next_job most) assumed device_in_service within_sizes_here
-    (turns_to_reply ios together most (λ n, n)).
+    (turns_begun ios together (λ n, n)) (turns_to_reply ios together most (λ n, n)).
 
 Lemma device_serves_all : device_replies_to_all.
 Proof.
-  intros s i id q Hs Hi.
+  intros s id q Hs.
   assert (∀ j z, reached_idle_here z →
     ends_well assumed (device_turn j) (ends_as reached_idle_here any_answer j) (turns j) z) as Hjobs.
   { intros j z Hz. apply reached_job_ends_here; [done|]. by left. }
   pose proof (next_job_fair most ios together (λ n, n) (write_ios _ _ _ _ _ _ _ _ programs_end)
     (together_more _ _ _ _ _ _ _ _ programs_end) (λ n n' Hn, Hn)) as Hfair.
   pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_assumed assumed_trans s Hs) as Hway.
-  split; (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_assumed|exact Hfair|exact Hway|
-    exact Hi]).
-  - intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)).
+  assert (∀ z z1 (js : list job) (w : list (nat * request)) (a : list reply), reached_idle_here z →
+    assumed z z1 → (True : Prop) →
+    ends_well assumed (device_turn (Single id q)) (ends_as reached_idle_here any_answer (Single id q))
+      (turns_alone ios (λ n, n) q) z) as Hmine.
+  { intros z z1 js w a Hz _ _. by apply (Hjobs (Single id q)). }
+  split; [intros i Hi; split|intros Hin; by eapply begun_under_way_ends];
+    (eapply under_way_ends; [exact Hjobs| | |exact reached_idle_assumed|exact Hfair|exact Hway|exact Hi]).
+  - exact Hmine.
   - done.
   - intros z z1 js w a Hz [-> _] Hwithin. apply (reached_job_ends_here _ (Single id q)); [done|].
     intros id' q' [= <- <-]. right. split; [done|]. intros y m ->. by eapply Hwithin.

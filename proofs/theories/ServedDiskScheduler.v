@@ -167,13 +167,17 @@ Inductive server_weather (within : server → Prop) : server → server → Prop
 Definition is_answered (well : answer → Prop) id q (_ : list ()) (s : server) : Prop :=
   ∃ r data, well r ∧ Reply id q r data ∈ replies s.
 
-(** Each request that waits is answered after at most so many turns, whatever it asks for; and [Ok], as long
-as it is within the stated sizes when the disk begins it. *)
+(** Each request that waits at [i] is answered after at most [turns s i] turns, whatever it asks for; and
+[Ok], as long as it is within the stated sizes when the disk begins it.
+  If it is in a job that has begun, it is
+answered after at most [turns_begun s] turns. *)
 Definition replies_to_all (in_service : server → Prop) (sized : nat → request → server → Prop)
-    (turns : server → nat → nat) : Prop := ∀ s i id q,
-  in_service s → waiting s !! i = Some (id, q) →
-  ends_well (server_weather (λ _, True)) server_turn (is_answered (λ _, True) id q) (turns s i) s ∧
-  ends_well (server_weather (sized id q)) server_turn (is_answered (λ r, r = Ok) id q) (turns s i) s.
+    (turns_begun : server → nat) (turns : server → nat → nat) : Prop := ∀ s id q, in_service s →
+  (∀ i, waiting s !! i = Some (id, q) →
+    ends_well (server_weather (λ _, True)) server_turn (is_answered (λ _, True) id q) (turns s i) s ∧
+    ends_well (server_weather (sized id q)) server_turn (is_answered (λ r, r = Ok) id q) (turns s i) s) ∧
+  ((id, q) ∈ concat (requests_of <$> begun s) →
+    ends_well (server_weather (λ _, True)) server_turn (is_answered (λ _, True) id q) (turns_begun s) s).
 
 (** ** Each request has its turn *)
 
@@ -321,6 +325,14 @@ Proof.
   - intros ws z' w' [_ (?&?&_&[=])].
 Qed.
 
+Lemma replied_together ws : (my_id, mine) ∈ requests_of (Together ws) →
+  Reply my_id mine Ok [] ∈ replies_of (Together ws) (replicate (length ws) (Ok, [])).
+Proof.
+  intros (x&[= Hid Hq]&Hx)%elem_of_list_fmap. rewrite Hid, Hq. clear -Hx. unfold replies_of. simpl.
+  induction ws as [|y ws IH]; [by apply elem_of_nil in Hx|].
+  simpl. apply elem_of_cons in Hx as [->|Hx]; [by left|right; by apply IH].
+Qed.
+
 (** My job ends, and I am answered. *)
 Lemma mine_ends j js z w a : (my_id, mine) ∈ requests_of j → ready z →
   ends (turns_of_job j) (Server z (j :: js) w a).
@@ -329,10 +341,7 @@ Proof.
   { apply elem_of_list_singleton in Hin as [= <- <-]. by apply mine_alone_ends. }
   cbn [turns_of_job]. eapply job_lifts; [by apply job_ends|apply ends_as_shown|..].
   - intros answers z' w' [_ [[=]|[= ->]]] _. left. exists Ok, []. split; [done|]. cbn [replies].
-    apply elem_of_app. right. apply elem_of_list_fmap in Hin as (x&[= Hid Hq]&Hx).
-    rewrite Hid, Hq. clear -Hx. unfold replies_of. simpl. induction ws as [|y ws IH];
-      [by apply elem_of_nil in Hx|].
-    simpl. apply elem_of_cons in Hx as [->|Hx]; [by left|right; by apply IH].
+    apply elem_of_app. right. by apply replied_together.
   - intros ws' z' w' [Hz' _] [= <-] _. by apply mine_among_ends.
 Qed.
 
@@ -377,6 +386,34 @@ Proof.
   intros z2 w2 a2 Hz2 Hw2. apply Hcont; [done|]. by etrans.
 Qed.
 
+(** My job has begun. *)
+Lemma mine_begun_ends js z w a : (my_id, mine) ∈ concat (requests_of <$> js) → ready z →
+  ends (sum_list (turns_of_job <$> js)) (Server z js w a).
+Proof.
+  revert z w a. induction js as [|j js IH]; intros z w a Hin Hz; [by apply elem_of_nil in Hin|].
+  cbn [fmap list_fmap concat sum_list fold_right] in *. apply elem_of_app in Hin as [Hin|Hin].
+  - eapply ends_well_more; [apply (Nat.le_add_r (turns_of_job j))|by apply mine_ends].
+  - eapply others_end; [|by apply job_ends|done]. intros z' w' a' Hz' _. by apply IH.
+Qed.
+
+(** And is under way. *)
+Lemma mine_under_way_ends (any : ∀ r, well r) n j js z w a : (my_id, mine) ∈ requests_of j →
+  ends_well weather (job_turn j) (ends_as any_answer j) n z → n ≤ turns_to_end j →
+  ends (turns_of_job j) (Server z (j :: js) w a).
+Proof.
+  intros Hin Hj Hn.
+  set (k := match j with Single _ _ => 0 | Together ws => sum_list (alone_for <$> ws) end).
+  apply ends_well_more with (n + k).
+  { subst k. destruct j as [|ws]; cbn [turns_of_job turns_to_end] in *; lia. }
+  apply (job_lifts (ends_as any_answer j)); [done|apply ends_as_shown|..].
+  - intros answers z' w' [_ Hend] _. left. destruct j as [id q|ws].
+    + apply elem_of_list_singleton in Hin as [= <- <-]. destruct Hend as (r&data&_&[= ->]).
+      exists r, data. split; [apply any|]. apply elem_of_app. right. by left.
+    + destruct Hend as [[=]|[= ->]]. exists Ok, []. split; [apply any|]. cbn [replies].
+      apply elem_of_app. right. by apply replied_together.
+  - intros ws z' w' [Hz' _] -> _. by apply mine_among_ends.
+Qed.
+
 (** The first of the jobs that have begun is under way, or they all are done. *)
 Definition under_way s : Prop :=
   match begun s with
@@ -395,6 +432,17 @@ Proof.
   destruct Hs as (n&Hn&Hj). cbn [fmap list_fmap sum_list fold_right]. rewrite <-Nat.add_assoc.
   eapply others_end; [|exact Hj|done]. intros z' w' a' Hz' Hw'. apply begun_end; [done|].
   intros z2 w2 a2 Hz2 Hw2. apply Hthen; [done|]. by etrans.
+Qed.
+
+Lemma begun_under_way_ends (any : ∀ r, well r) s :
+  under_way s → (my_id, mine) ∈ concat (requests_of <$> begun s) →
+  ends (sum_list (turns_of_job <$> begun s)) s.
+Proof.
+  destruct s as [z [|j js] w a]; cbn [begun]; intros Hs Hin; [by apply elem_of_nil in Hin|].
+  destruct Hs as (n&Hn&Hj). cbn [fmap list_fmap concat sum_list fold_right] in *.
+  apply elem_of_app in Hin as [Hin|Hin].
+  - eapply ends_well_more; [apply (Nat.le_add_r (turns_of_job j))|by eapply mine_under_way_ends].
+  - eapply others_end; [|exact Hj|done]. intros z' w' a' Hz' _. by apply mine_begun_ends.
 Qed.
 End Answered.
 

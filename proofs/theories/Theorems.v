@@ -723,12 +723,12 @@ at most [most] blocks, all such writes that wait, up to [most] blocks, performed
 refused together are performed one by one. For each job the disk collects at most once, and then the job
 begins, with the first free places. So a request that cannot be performed does not keep others waiting.
 
-The conclusion ([replies_to_all]) has two parts. Of a new disk of shape [g], after any life that ends where
-nothing is under way, then any turns of the server: each request that waits is answered after at most
-[turns_to_reply] turns, whatever it asks for, and whatever the others ask for. These are the turns of the jobs
-that have begun, of the requests before it and of its own ([turns_for]: a short write may bring up to [most]
-others with it). And it is answered [Ok], as long as it is within the stated sizes ([admissible]) when the
-disk begins it alone.
+The conclusion ([replies_to_all]) is about a new disk of shape [g], after any life that ends where nothing is
+under way, then any turns of the server. Each request that waits is answered after at most [turns_to_reply]
+turns, whatever it asks for, and whatever the others ask for. These are the turns of the jobs that have begun
+([turns_begun]), of the requests before it and of its own ([turns_for]: a short write may bring up to [most]
+others with it). It is answered [Ok], as long as it is within the stated sizes ([admissible]) when the disk
+begins it alone. If its job has begun already, [turns_begun] turns are enough for an answer.
 
 Between any two turns other requests arrive. On one device a turn is an I/O at most; the power stays on, and
 what is assumed of digests is true. *)
