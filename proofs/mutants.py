@@ -51,7 +51,8 @@ NEAREST = {
     "RecordedImplementation.v": "OverlappingDiskQueue",
     "ServedDiskTheorem.v": "ServedDiskTheorem",
     "ServedDiskScheduler.v": "ServedDiskScheduler",
-    "ServedDiskProgress.v": "ServedDiskProgress",
+    "ServedDiskPrograms.v": "ServedDiskPrograms",
+    "ServedLegProgress.v": "ServedLegProgress",
     "ServedDiskServer.v": "ServedDiskServer",
 }
 

@@ -4,7 +4,7 @@ bounded number of turns, while other devices fail between any two I/Os. The sche
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress
-  ProvedDiskBounds Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
+  ProvedDiskBounds ProvedDiskAnswers Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress
   LegDiskProgress.
 Import DiskMachine(programs, crash_safe_programs, run_group, run_upkeep).
@@ -18,7 +18,7 @@ Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation machine := (machine C Y).
 Implicit Types (x : array C) (y : Y) (ms h : list nat) (ws : list (nat * list block)).
 
-Definition planned_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
+Local Notation planned_group := (planned_group places_for).
 
 (** What the scheduler does with the writes [ws]. *)
 Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
@@ -44,17 +44,8 @@ Context (shape : Y → geometry) (represents : Y → contents block → disk blo
   (recoverable : geometry → disk block → contents block → Prop).
 Context (admissible : Y → list (nat * list block) → Prop) (ios : Y → list (nat * list block) → nat).
 
-Record performs_admissible : Prop := {
-  group_within y f d ws places : represents y f d → admissible y ws → planned_group y ws = Some places →
-    runs_within size (ios y ws) (run_group D y places ws) (Medium f []);
-  group_performed y f d ws places : represents y f d → admissible y ws → planned_group y ws = Some places →
-    (execute (run_group D y places ws) (Medium f [])).1.2 = true;
-  group_collected y f d ws : represents y f d → admissible y ws → planned_group y ws = None →
-    ∃ y', run_upkeep D y collecting = Done y' ∧ represents y' f d ∧ admissible y' ws ∧
-      is_Some (planned_group y' ws) ∧ ios y' ws = ios y ws;
-}.
-
-Context {laws : cutting_laws count} (performs : performs_admissible).
+Context {laws : cutting_laws count} 
+  (performs : performs_admissible D size places_for collecting represents admissible ios).
 
 Lemma planned_group_ends y f d ms c x h ws places :
   represents y f d → admissible y ws → planned_group y ws = Some places →
@@ -86,7 +77,8 @@ Lemma group_ends_well y f d ms c x h ws :
 Proof.
   intros Hy Hws Hx Hms Hproper. unfold turns_of. destruct (planned_group y ws) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_group_ends]. lia. }
-  destruct (group_collected performs y f d ws Hy Hws Hplan) as (y'&Hcollect&Hy'&Hws'&[places Hplaces]&Hios).
+  destruct (group_collected _ _ _ _ _ _ _ performs y f d ws Hy Hws Hplan)
+    as (y'&Hcollect&Hy'&Hws'&[places Hplaces]&Hios).
   intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply CollectsFirst|]. intros es z Hz. right. inversion Hz; simplify_eq.
@@ -111,61 +103,15 @@ Proof.
 Qed.
 End Groups.
 
-(** The record of so many blocks goes into a block, and numbers are below the limit of words. *)
-Record small_group `{!blocks} (g : geometry) (next : nat) (ws : list (nat * list block)) : Prop := {
-  one_record : 2 * length (blocks_of ws) + 6 ≤ words;
-  numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks g < limit ∧
-    data_blocks g < limit ∧ next < limit;
-}.
-
 (** ** The disk with whole maps *)
 
 Section Maps.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
 Local Notation D := proved_programs.
-Local Notation plan_group := (planned_group places_for).
 Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
 
-(** The stated sizes: all writes are in range, there is a place for each of their blocks, their record goes
-into a block, numbers are below the limit of words, and the log has room or the maps go into a slot. *)
-Record admissible_group y ws : Prop := {
-  all_in_range : in_range (shape y) ws;
-  places_for_all : base.size (used_places (current y) (newest y)) + length (blocks_of ws) ≤
-    data_blocks (shape y);
-  group_small : small_group (shape y) (next_record y) ws;
-  log_of_all : log_can_go_on y;
-}.
-
 Context `{!blocks_laws} {laws : cutting_laws count}.
-
-(** Of places that are free the record goes into a block. *)
-Lemma group_goes_in y ws places fr :
-  in_range (shape y) ws → small_group (shape y) (next_record y) ws → length places = length (blocks_of ws) →
-  take_free places (free y) = Some fr → (∀ p, is_Some (free y !! p) → p < data_blocks (shape y)) →
-  record_fits y (LogGroup (zip (blocks_of ws).*1 places)) (blocks_of ws).*2.
-Proof.
-  intros Hrange [Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext)] Hlen Hfree Hbelow.
-  apply group_record_fits; try done; [apply digest_below|..].
-  - rewrite zip_with_length, fmap_length. lia.
-  - rewrite zip_with_length, fmap_length. lia.
-  - intros [l p] Hb. split; simpl.
-    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
-    + apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
-      pose proof (Hbelow p (proj1 (Hin p Hb))). lia.
-Qed.
-
-Lemma maps_perform : performs_admissible D size places_for Collect represents
-  (λ y ws, device_blocks (shape y) ≤ size ∧ admissible_group y ws) (λ y, group_ios (shape y)).
-Proof.
-  split.
-  - intros y f d ws places Hy [Hsize _] _. by eapply within_write_group.
-  - intros y f d ws places [(m0&rs&_&_&_&[_ Hbelow]&_) _] [_ [Hrange _ Hsmall Hlog]] Hplan.
-    apply places_for_free in Hplan as (Hlen&fr&Hfree).
-    apply (group_refusal_has_reason _ _ _ fr); try done. by eapply group_goes_in.
-  - intros y f d ws Hy [Hsize [Hrange Hroom Hsmall Hlog]] _. exists (collect y).
-    split_and!; [done|by apply represents_collected|done|by split|by apply places_after_collection|done].
-Qed.
 
 Theorem whole_map_groups_are_performed n z tr y ms c x h ws :
   formatted D size count n z → lives D size count z tr (Idle y ms c, x, h) →
@@ -175,6 +121,6 @@ Theorem whole_map_groups_are_performed n z tr y ms c x h ws :
 Proof.
   intros Hz Hlives Hsize Hws.
   apply (groups_are_performed D size count places_for Collect shape represents recoverable _
-    (λ y, group_ios (shape y)) maps_perform n z tr); [apply proved_programs_safe|done|done|by split].
+    (λ y, group_ios (shape y)) (maps_perform size) n z tr); [apply proved_programs_safe|done|done|by split].
 Qed.
 End Maps.

@@ -3,12 +3,12 @@ answered [Ok] after a bounded number of turns, and so does recovery end, while o
 two I/Os. This holds as long as what programs assume of digests is true ([Codec.v]).
 
 The scheduler is named: it proposes places, or asks for an upkeep that finds some first ([planned]). For the
-disk with whole maps these are the first free places, and a collection; [TreeLegDiskProgress.v] has the disk
-with trees. It is what [build/proved-disk] falls back on where its own proposal is refused. *)
+disk with whole maps these are the first free places, and a collection ([ProvedDiskAnswers.v]);
+[TreeLegDiskProgress.v] has the disk with trees. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds
-  Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
+  ProvedDiskAnswers Devices Leg LegCorrect LegRefine RequestProgress LegProgress.
 From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachine LegDiskRefinement Progress.
 Import DiskMachine(programs, crash_safe_programs, run_request, run_upkeep).
 
@@ -292,13 +292,6 @@ Proof.
 Qed.
 End Recovery.
 
-(** The record of a request goes into a block, and numbers are below the limit of words. *)
-Record small_sizes `{!blocks} (g : geometry) (next : nat) (q : request) : Prop := {
-  record_in_block : length (data_of q) + 72 ≤ words;
-  numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks g < limit ∧
-    data_blocks g < limit ∧ next < limit;
-}.
-
 (** ** The disk with whole maps *)
 
 Section Progress.
@@ -308,150 +301,7 @@ Local Notation machine := (machine C memory).
 Local Notation D := proved_programs.
 Local Notation reopen := (reopen D size).
 Implicit Types (x : array C) (y : memory) (q : request) (ms h : list nat) (z : machine).
-
-(** ** The scheduler *)
-
-(** Where [n] blocks go; nothing, if places must be collected first. *)
-Definition places_for y (n : nat) : option (list nat) :=
-  let places := first_free y n in if decide (length places = n) then Some places else None.
-Notation plan := (planned places_for).
-
-Lemma places_for_free y n places :
-  places_for y n = Some places → length places = n ∧ is_Some (take_free places (free y)).
-Proof.
-  unfold places_for. destruct (decide _) as [Hlen|]; [|done]. intros [= <-]. split; [done|].
-  apply first_free_taken. unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen.
-  unfold base.size, map_size. lia.
-Qed.
-
-Lemma places_after_collection y n :
-  base.size (used_places (current y) (newest y)) + n ≤ data_blocks (shape y) →
-    is_Some (places_for (collect y) n).
-Proof.
-  intros Hroom. unfold places_for.
-  destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
-  pose proof (unused_size (used_places (current y) (newest y)) (data_blocks (shape y))).
-  simpl. unfold collected. lia.
-Qed.
-
-(** ** Requests *)
-
-(** The stated sizes: the request has no fault, there is a snapshot left for it and a place for each of its
-blocks, its record goes into a block, numbers are below the limit of words, and the log has room or the maps
-  go
-into a slot. *)
-Record admissible y q : Prop := {
-  no_fault : faults_of y q = [];
-  snapshot_left : one_too_many y q = false;
-  places_left : base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y);
-  sizes_small : small_sizes (shape y) (next_record y) q;
-  log_goes_on : log_can_go_on y;
-}.
-
 Context `{!blocks_laws} {laws : cutting_laws count}.
-
-Lemma characters_length n : length (characters n) = String.length n.
-Proof. induction n as [|c n IH]; simpl; congruence. Qed.
-
-Lemma characters_below n w : w ∈ characters n → w < 256.
-Proof.
-  induction n as [|c n IH]; simpl; [by intros ?%elem_of_nil|]. intros [->|?]%elem_of_cons; [|auto].
-  apply Ascii.nat_ascii_bounded.
-Qed.
-
-Lemma name_fits y q k n r data :
-  small_sizes (shape y) (next_record y) q → valid_name n = true → k < 256 →
-    put log_codec (next_record y, (r, digest data)) =
-    (next_record y :: k :: 0 :: length (characters n) :: characters n) ++ [(digest data).1; (digest data).2] →
-  record_fits y r data.
-Proof.
-  intros [Hwords (Hlimit&_&_&_&Hnext)] Hn Hk Hput. unfold record_fits. rewrite Hput.
-  assert (String.length n ≤ 64) as Hlen.
-  { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
-  pose proof (characters_length n). apply pack_digest; [apply digest_below|simpl; lia|].
-  intros w. rewrite !elem_of_cons. intros [->|[->|[->|[->|?%characters_below]]]]; lia.
-Qed.
-
-Lemma record_goes_in y q places r :
-  faults_of y q = [] → small_sizes (shape y) (next_record y) q → record_of q places = Some r →
-  length places = length (data_of q) → (∀ p, p ∈ places → p < data_blocks (shape y)) →
-  record_fits y r (data_of q).
-Proof.
-  intros Hfaults Hq Hr Hlen Hplaces. pose proof Hq as [Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext)].
-  assert (∀ n, misses (current y) n = [] → valid_name n = true) as Hmisses.
-  { unfold misses. intros n. by destruct (valid_name n). }
-  destruct q as [lba data|lba count'|n|n|n| | |]; simplify_eq/=.
-  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba _]|]; [|done].
-    apply write_record_fits; try lia; [apply digest_below|]. intros p Hp%Hplaces. lia.
-  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; [|done].
-    apply (pack_digest [next_record y; 2; 2; lba; count'; 0]); simpl; [apply digest_below|lia|].
-    intros w. rewrite !elem_of_cons, elem_of_nil. lia.
-  - unfold clashes in Hfaults. eapply (name_fits _ _ 3 n); [exact Hq| |lia|simpl; by rewrite put_numbers].
-    by destruct (valid_name n).
-  - eapply (name_fits _ _ 4 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
-  - eapply (name_fits _ _ 5 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
-Qed.
-
-Lemma execute_read_places {A} g places (k : list block → program block A) m :
-  ∃ bs, execute (read_places g places k) m = execute (k bs) m.
-Proof.
-  revert k. induction places as [|[p|] places IH]; intros k; simpl; [by eexists|..].
-  - destruct (IH (λ bs, k (read_block m (data_address g p) :: bs))) as [bs ->]. by eexists.
-  - destruct (IH (λ bs, k (zero_block :: bs))) as [bs ->]. by eexists.
-Qed.
-
-Lemma recover_finds g f d : recoverable g d f → granted (recover Done) (Medium f []) →
-  ∃ y', (execute (recover Done) (Medium f [])).1 = Some y'.
-Proof.
-  intros Hf. apply (crash_safe_execute (λ _, True) (λ r _, ∃ y', r = Some y')).
-  eapply crash_safe_recover; [done|done|]. intros y' f' _ _. split; [done|by exists y'].
-Qed.
-
-(** What [plan] proposes is taken. *)
-Lemma plan_answered y f d q places :
-  represents y f d → admissible y q → plan y q = Some places → granted (perform y places q) (Medium f []) →
-  (execute (perform y places q) (Medium f [])).1.1.2 = Ok.
-Proof.
-  intros Hy Hq Hplan Hgranted. pose proof Hy as [(m0&rs&_&_&_&[_ Hbelow]&_) _].
-  apply places_for_free in Hplan as (Hlen&fr&Hfr).
-  assert (∀ r, record_of q places = Some r →
-    (execute (perform y places q) (Medium f [])).1.1.2 = Ok) as Hchange.
-  { intros r Hr.
-    pose proof Hq as [? ? _ ? ?]. apply (refusal_has_reason y _ q r fr); try done.
-    eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
-      Hin. }
-  destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
-  - done.
-  - unfold perform. simpl.
-    pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) (shape y) f d
-      (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
-      (recoverable_represents y f d Hy)) as Hrec.
-    apply (crash_safe_execute (λ _, True) (λ (o : outcome) _, o.1.2 = Ok)); [|exact Hgranted].
-    apply Hrec; [done|]. by intros y'.
-  - unfold perform. rewrite (no_fault _ _ Hq).
-    destruct (execute_read_places (shape y) (place_of (current y) (map_of (current y) from) <$> seq lba
-      count')
-      (λ bs, Done (y, Ok, bs)) (Medium f [])) as [bs Hbs].
-    unfold outcome in *. by rewrite Hbs.
-Qed.
-
-Lemma admissible_collected y q : admissible y q → admissible (collect y) q ∧ is_Some (plan (collect y) q).
-Proof.
-  intros [Hfaults Hone Hroom Hsizes Hlog]. split; [by split|]. by apply places_after_collection.
-Qed.
-
-(** On devices that are large enough. *)
-Definition fits_here y q : Prop := device_blocks (shape y) ≤ size ∧ admissible y q.
-
-Lemma answers_here : answers_admissible D size places_for Collect represents fits_here
-  (λ y, request_ios (shape y)).
-Proof.
-  split.
-  - intros y f d q places Hy [Hsize _] _. by eapply within_perform.
-  - intros y f d q places Hy [_ Hq] Hplan. by eapply plan_answered.
-  - intros y f d q Hy [Hsize Hq] _. destruct (admissible_collected y q Hq) as [Hq' Hplaces].
-    exists (collect y). split_and!; [done|by apply represents_collected|done|done|done].
-Qed.
 
 (** ** Recovery *)
 
@@ -466,8 +316,8 @@ Theorem whole_map_requests_are_answered n z tr y ms c x h q :
     (turns_of (length ms) (request_ios (shape y) q)) (Idle y ms c, x, h).
 Proof.
   intros Hz Hlives Hsize Hq.
-  apply (requests_are_answered D size count places_for Collect shape represents recoverable fits_here
-    (λ y, request_ios (shape y)) answers_here n z tr); [apply proved_programs_safe|done|done|by split].
+  apply (requests_are_answered D size count places_for Collect shape represents recoverable (fits_here size)
+    (λ y, request_ios (shape y)) (answers_here size) n z tr); [apply proved_programs_safe|done|done|by split].
 Qed.
 
 (** The disk is as large as a member's superblock says. *)

@@ -4,7 +4,8 @@ From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskMachine ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds ProvedTreeDiskInvariant
   ProvedTreeDiskBounds ProvedTreeDiskTheorem Devices Leg LegCorrect LegCode RequestProgress LegProgress
-  LegDiskMachine LegDiskExecution LegDiskUpkeep LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
+  LegDiskMachine LegDiskExecution LegDiskUpkeep ProvedDiskAnswers
+  ProvedTreeDiskAnswers LegDiskProgress LegDiskGroups TreeLegDiskProgress Progress.
 Import DiskMachine(programs, run_request, run_upkeep, run_format).
 Local Open Scope string_scope.
 

@@ -4,8 +4,7 @@ From stdpp Require Import gmap.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant DiskMachine
   DiskMachineShape DiskMachineProgress.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests
-  ProvedTreeDiskBounds ProvedTreeDiskTheorem.
-From LogDisk Require Import LegDiskProgress TreeLegDiskProgress TreeLegDiskRecovery Progress.
+  ProvedTreeDiskBounds ProvedTreeDiskTheorem ProvedTreeDiskAnswers Progress.
 
 Section Progress.
 Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat) (trees : nat * nat) (g : geometry).

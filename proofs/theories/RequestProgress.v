@@ -52,6 +52,25 @@ Record answers_admissible : Prop := {
       is_Some (planned y' q) ∧ ios y' q = ios y q;
 }.
 
+(** The same of several writes at once. *)
+Definition planned_group y (ws : list (nat * list block)) : option (list nat) :=
+  places_for y (length (blocks_of ws)).
+
+Context (admissible_group : Y → list (nat * list block) → Prop)
+  (group_ios : Y → list (nat * list block) → nat).
+
+Record performs_admissible : Prop := {
+  group_within y f d ws places :
+    represents y f d → admissible_group y ws → planned_group y ws = Some places →
+    runs_within size (group_ios y ws) (run_group D y places ws) (Medium f []);
+  group_performed y f d ws places :
+    represents y f d → admissible_group y ws → planned_group y ws = Some places →
+    (execute (run_group D y places ws) (Medium f [])).1.2 = true;
+  group_collected y f d ws : represents y f d → admissible_group y ws → planned_group y ws = None →
+    ∃ y', run_upkeep D y collecting = Done y' ∧ represents y' f d ∧ admissible_group y' ws ∧
+      is_Some (planned_group y' ws) ∧ group_ios y' ws = group_ios y ws;
+}.
+
 (** What stands on the device is a disk, and recovery takes at most [n] I/Os to find it. *)
 Definition recovers_within (n : nat) f : Prop :=
   runs_within size n (run_recovery D) (Medium f []) ∧

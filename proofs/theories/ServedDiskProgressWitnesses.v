@@ -5,9 +5,10 @@ From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskMachine ProvedDiskExecution ProvedDiskBounds ProvedTreeDiskInvariant ProvedTreeDiskBounds
   ProvedTreeDiskTheorem ProvedTreeDiskExecution.
-From LogDisk Require Import Progress ServedDiskScheduler ServedDiskProgress.
+From LogDisk Require Import Progress ServedDiskScheduler ServedDiskProgress ServedLegProgress.
 From LogDisk Require Import Devices Leg LegCorrect LegCode RequestProgress LegProgress LegDiskMachine
-  LegDiskShape LegDiskExecution LegDiskProgress LegDiskProgressWitnesses TreeLegDiskProgress
+  LegDiskShape LegDiskExecution LegDiskProgress LegDiskProgressWitnesses ProvedDiskAnswers
+    ProvedTreeDiskAnswers
   TreeRecoveryWitnesses.
 From LogDisk Require DiskMachine DiskMachineShape DiskMachineProgress.
 Import DiskMachine(programs, run_request, run_format).
@@ -164,7 +165,7 @@ Implicit Types (y : Y) (x : array block) (q : request) (z : machine).
 Lemma leg_begins id q y ms c x h places p : places_for y (length (data_of q)) = Some places →
   on_leg size ms c (run_request D y places q) = p → job_turn (Single id q) (Idle y ms c, x, h) [] (Busy q p,
     x, h).
-Proof. intros Hplaces <-. by apply (ServedDiskProgress.Begins _ _ _ _ (Single id q)). Qed.
+Proof. intros Hplaces <-. by apply (ServedLegProgress.Begins _ _ _ _ (Single id q)). Qed.
 
 Lemma leg_newest_starves (well : answer → Prop) q y ms c x places :
   places_for y 0 = Some places → run_request D y places DoFlush = Done (y, Ok, []) → somebody_up x = true →

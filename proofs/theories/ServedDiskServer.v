@@ -8,7 +8,8 @@ In the queue a call says already how it will be answered. So the history of a ru
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Medium Codec ProvedDisk
   ProvedDiskRequests.
-From LogDisk Require Import OverlappingDisk OverlappingDiskQueue ServedDiskScheduler ServedDiskProgress.
+From LogDisk Require Import OverlappingDisk OverlappingDiskQueue ServedDiskScheduler ServedDiskProgress
+  ServedLegProgress.
 From LogDisk Require Import ServedDiskTheorem Leg LegDiskMachine.
 From LogDisk Require DiskMachine.
 

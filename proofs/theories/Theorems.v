@@ -13,10 +13,11 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   CompositionAtWork LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
-From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress LegDiskGroups
-  LegDiskResync Progress.
+From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid ProvedDiskAnswers LegDiskProgress
+  LegDiskGroups LegDiskResync Progress.
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
-  ServedDiskProgress ServedDiskServer DiskMachineShape LegDiskShape.
+  ServedDiskPrograms ServedDiskProgress ServedLegProgress ServedDiskServer
+  DiskMachineShape LegDiskShape.
 
 (** ** The contract *)
 
@@ -668,7 +669,7 @@ says: at most so many turns, each of them possible, the last one with the end th
 A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
 more on each of [length ms] members for each step of the request ([request_ios]). As long as no digest is
 taken of blocks that are not in [compared]. *)
-Import LegDiskProgress LegDiskGroups LegDiskResync Progress.
+Import ProvedDiskAnswers LegDiskProgress LegDiskGroups LegDiskResync Progress.
 Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
     q :
   blocks_laws → LegCorrect.cutting_laws count →
@@ -732,7 +733,7 @@ begins it alone. If its job has begun already, [turns_begun] turns are enough fo
 
 Between any two turns other requests arrive. On one device a turn is an I/O at most; the power stays on, and
 what is assumed of digests is true. *)
-Import ServedDiskProgress.
+Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
 Theorem served_requests_answered `{blocks} {torn : tearing} trees g most z :
   blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
   device_replies_to_all proved_programs places_for Collect admissible (ProvedDiskBounds.request_ios g)

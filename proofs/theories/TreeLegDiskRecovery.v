@@ -9,7 +9,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery ProvedTreeDiskRequests
   ProvedTreeDiskBounds ProvedTreeDiskTheorem.
 From LogDisk Require Import Devices Leg LegCorrect RequestProgress LegProgress LegDiskMachine
-  LegDiskRefinement LegDiskProgress LegDiskShape TreeLegDiskProgress Progress.
+  LegDiskRefinement LegDiskProgress LegDiskShape ProvedTreeDiskAnswers TreeLegDiskProgress Progress.
 From LogDisk Require DiskMachineShape.
 Import DiskMachineShape(only, only_safe).
 
@@ -20,16 +20,6 @@ Local Notation D := (tree_programs bits).
 Local Notation only := (only D trees g).
 Local Notation shaped := (DiskMachineShape.represents_as g T.shape (tree_represents_of bits trees)).
 Implicit Types (x : array C) (h : list nat) (z : machine C T.memory).
-
-Lemma tree_recovers g' d f : tree_recoverable_of bits trees g' d f → tree_device_blocks g' trees ≤ size →
-  recovers_within D size (tree_recovery_ios bits g' trees) f.
-Proof.
-  intros Hf Hsize. split.
-  - destruct Hf as (s0&on&x0&Hf). rewrite <-(Nat.add_0_r (tree_recovery_ios _ _ _)).
-    by eapply within_tree_recover.
-  - intros Hgranted. apply (crash_safe_execute (λ _, True) (λ r _, is_Some r)) in Hgranted; [done|].
-    eapply crash_safe_tree_recover; [done..|]. intros y f' _ _ _. split; [by intros|by eexists].
-Qed.
 
 (** Open, as it was formatted, and every request within the stated sizes is answered. *)
 Definition answers_again (es : list (entry block)) z : Prop := ∃ y ms c x,

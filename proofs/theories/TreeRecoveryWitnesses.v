@@ -9,7 +9,8 @@ From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery Prove
   ProvedTreeDiskBounds ProvedTreeDiskTheorem ProvedTreeDiskExecution.
 From LogDisk Require Import Devices Leg LegCorrect LegCode LegDiskMachine LegDiskRefinement LegDiskShape
   LegDiskExecution
-  LegDiskProgress LegDiskProgressWitnesses TreeLegDiskProgress TreeLegDiskRecovery Progress.
+  LegDiskProgress LegDiskProgressWitnesses ProvedTreeDiskAnswers TreeLegDiskProgress TreeLegDiskRecovery
+  Progress.
 From LogDisk Require DiskMachine DiskMachineShape DiskMachineProgress ProvedTreeDiskProgress.
 Import TreeIndex(trees).
 

@@ -7,9 +7,10 @@ From LogDisk Require VirtualDiskProperties TreeDiskTheorem TreeDiskBlocks Shared
 From LogDisk Require DiskMachineShape DiskMachineProgress ProvedDiskProgress ProvedDiskExecution
   ProvedTreeDiskTheorem ProvedTreeDiskCost ProvedTreeDiskProgress ProvedTreeDiskExecution.
 From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProgress LegDiskGroups
-  LegDiskResync Progress TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery TreeLegDiskExecution.
+  LegDiskResync Progress ProvedTreeDiskAnswers TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery
+    TreeLegDiskExecution.
 From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep
-  ServedDiskScheduler ServedDiskProgress.
+  ServedDiskScheduler ServedDiskPrograms ServedDiskProgress ServedLegProgress.
 
 (** ** Shared trees on blocks
 
@@ -142,7 +143,7 @@ End OnDevice.
 (** ** The disk that runs, with trees as its maps *)
 Module RunningTrees.
 Import Medium Codec ProvedDisk ProvedTreeMaps ProvedTreeDiskTheorem TreeLegDiskTheorem TreeLegDiskProgress.
-Import LegDiskProgress LegDiskGroups ProvedTreeDisk(upkeep(..)) ProvedTreeDiskBounds.
+Import ProvedTreeDiskAnswers LegDiskProgress LegDiskGroups ProvedTreeDisk(upkeep(..)) ProvedTreeDiskBounds.
 
 (** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
 programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
@@ -377,7 +378,7 @@ Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} b
 Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
 
 (** 21. And served, every request that waits in the queue has its turn, as with whole maps: on one device, *)
-Import ServedDiskProgress.
+Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
 Theorem served_tree_requests_answered `{blocks} {torn : tearing} bits trees g most z :
   blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
   device_replies_to_all (tree_programs bits) tree_places_for (Keep Collect)
