@@ -39,12 +39,12 @@ Proof. destruct 1; by constructor. Qed.
 
 Definition group_ok ws (es : list (entry block)) (_ : machine) : Prop := es = Event <$> writes_shown ws Ok.
 
-(** What is asked of the programs, as for one request in [LegDiskProgress.v]. *)
+(** What is asked of the programs, as for one request ([RequestProgress.v]). *)
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (admissible : Y → list (nat * list block) → Prop) (ios : Y → list (nat * list block) → nat).
 
-Context {laws : cutting_laws count} 
+Context {laws : cutting_laws count}
   (performs : performs_admissible D size places_for collecting represents admissible ios).
 
 Lemma planned_group_ends y f d ms c x h ws places :

@@ -7,9 +7,9 @@ performed together. If they are refused together, each is performed alone. [buil
 [next_job], which is extracted.
 
 The disk behind the queue is any machine that ends each job in a bounded number of turns ([job_ends]);
-[ServedDiskProgress.v] has the disks. Between two turns requests may arrive, and what the weather of the disk
-allows may happen. A request that waits is answered after a bounded number of turns: those of the jobs that
-have begun, and those of the requests before it. *)
+[ServedDiskProgress.v] and [ServedLegProgress.v] have the disks. Between two turns requests may arrive, and
+what the weather of the disk allows may happen. A request that waits is answered after a bounded number of
+turns: those of the jobs that have begun, and those of the requests before it. *)
 From stdpp Require Import list.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk Progress.
 
@@ -168,9 +168,8 @@ Definition is_answered (well : answer → Prop) id q (_ : list ()) (s : server) 
   ∃ r data, well r ∧ Reply id q r data ∈ replies s.
 
 (** Each request that waits at [i] is answered after at most [turns s i] turns, whatever it asks for; and
-[Ok], as long as it is within the stated sizes when the disk begins it.
-  If it is in a job that has begun, it is
-answered after at most [turns_begun s] turns. *)
+[Ok], as long as it is within the stated sizes when the disk begins it. If it is in a job that has begun, it
+is answered after at most [turns_begun s] turns. *)
 Definition replies_to_all (in_service : server → Prop) (sized : nat → request → server → Prop)
     (turns_begun : server → nat) (turns : server → nat → nat) : Prop := ∀ s id q, in_service s →
   (∀ i, waiting s !! i = Some (id, q) →
@@ -181,10 +180,11 @@ Definition replies_to_all (in_service : server → Prop) (sized : nat → reques
 
 (** ** Each request has its turn *)
 
-(** The jobs that are left to do. *)
 Context (ready : Z → Prop).    (* the disk has nothing under way *)
+(** The I/Os of a request, of writes of so many blocks together, and the turns of so many I/Os. *)
 Context (ios : request → nat) (together : nat → nat) (on : nat → nat).
-(** The most turns of a job. *)
+
+(** The most turns of a job: two to collect and to begin, one to end, and those of its I/Os. *)
 Definition turns_alone q : nat := 3 + on (ios q).
 Definition turns_together ws : nat := 3 + on (together (length (blocks_of ws))).
 Local Arguments turns_alone : simpl never.
@@ -228,7 +228,7 @@ Proof.
   intros Hends Hgood Hreply Hparts. revert z w Hends Hreply Hparts.
   induction n as [|n IH]; intros z w Hends Hreply Hparts; [done|].
   intros s1 Hs1. inversion Hs1 as [? z1 ? ? more ? Hz1 Hwithin]; subst.
-    destruct (Hends z1 Hz1) as [Hsome Hall].
+  destruct (Hends z1 Hz1) as [Hsome Hall].
   split.
   { destruct Hsome as (os&z2&Hturn). destruct (Hall _ _ Hturn) as [Hg|[-> _]].
     - destruct (Hgood _ _ Hg) as [[answers ->]|[-> [ws ->]]]; do 2 eexists; [by apply Replies|by apply Parts].

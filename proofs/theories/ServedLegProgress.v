@@ -46,8 +46,8 @@ Inductive job_turn : job → machine → list outcome → machine → Prop :=
   | PerformsTogether ws p x p' x' h :
       array_io p x p' x' → job_turn (Together ws) (Group ws.*2 p, x, h) [] (Group ws.*2 p', x', h)
   | EndsOne id q ms c y r data x h :
-      job_turn (Single id q) (Busy q (Finish (ms, c, (y, r, data))), x, h) [Some [(r, data)]] (Idle y ms c,
-        x, h)
+      job_turn (Single id q) (Busy q (Finish (ms, c, (y, r, data))), x, h) [Some [(r, data)]]
+        (Idle y ms c, x, h)
   | EndsTogether ws ms c y x h :
       job_turn (Together ws) (Group ws.*2 (Finish (ms, c, (y, true))), x, h)
         [Some (replicate (length ws) (Ok, []))] (Idle y ms c, x, h)

@@ -741,11 +741,11 @@ Theorem served_requests_answered `{blocks} {torn : tearing} trees g most z :
 Proof. intros ?. apply whole_map_device_replies. Qed.
 
 (** 21. On a leg devices fail between any two turns, as long as [fewest] members answer, and the devices are
-as large as the disk. An I/O takes two turns on each device and one more. *)
+as large as the disk. An I/O takes at most two turns on each device and one more. *)
 Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count trees g most
     z :
-  blocks_laws → LegCorrect.cutting_laws count → LegDiskShape.formatted_as proved_programs count trees g
-    size z →
+  blocks_laws → LegCorrect.cutting_laws count →
+  LegDiskShape.formatted_as proved_programs count trees g size z →
   ProvedDiskBounds.device_blocks g ≤ size →
   leg_replies_to_all proved_programs size count places_for Collect admissible (ProvedDiskBounds.request_ios g)
     (change_ios g) most z.

@@ -66,7 +66,7 @@ let commit disk =
 
 let wait disk length request answered =
   if disk.bytes + length > longest then commit disk;
-  disk.bytes <- disk.bytes + length;
+  disk.bytes <- disk.bytes + max size length;
   disk.waiting <- (answered, request) :: disk.waiting
 
 (* Long requests are several steps of the disk, and a request of no bytes is none. *)
