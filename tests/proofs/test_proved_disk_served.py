@@ -123,19 +123,51 @@ def counted(disk: Path) -> Counter[str]:
     return Counter(counters)
 
 
-def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, bytes]]) -> list[int]:
-    """Send writes of blocks at LBAs while the server stands still. Return their errors."""
+def answers_to(server: Server, end: socket.socket, messages: bytes, length: int) -> bytes:
+    """Send messages while the server stands still. Return its answers, of so many bytes."""
     os.kill(server.process.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
-    end.sendall(b"".join(request(WRITE, lba * BLOCK, data=data) for lba, data in writes))
+    end.sendall(messages)
     os.kill(server.process.pid, signal.SIGCONT)
     end.settimeout(10)
     received = b""
-    while len(received) < 16 * len(writes):
+    while len(received) < length:
         part = end.recv(1 << 16)
         assert part, "the server hung up"
         received += part
-    return [reply.error for reply in replies(received, {})]
+    return received
+
+
+def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, bytes]]) -> list[int]:
+    """Send writes of blocks at LBAs while the server stands still. Return their errors."""
+    messages = b"".join(request(WRITE, lba * BLOCK, data=data) for lba, data in writes)
+    answers = answers_to(server, end, messages, 16 * len(writes))
+    return [reply.error for reply in replies(answers, {})]
+
+
+def test_the_oldest_request_is_first_and_writes_go_with_it(server: Server, tmp_path: Path) -> None:
+    """A read between writes waits for them, and an unmap for all that came before it."""
+    _, end = connected(tmp_path)
+    with closing(end):
+        before = counted(tmp_path / "disk")
+        messages = [
+            request(READ, BLOCK, BLOCK, cookie=1),
+            request(WRITE, BLOCK, data=b"a" * BLOCK, cookie=2),
+            request(READ, BLOCK, BLOCK, cookie=3),
+            request(WRITE, 2 * BLOCK, data=b"b" * BLOCK, cookie=4),
+            request(TRIM, BLOCK, BLOCK, cookie=5),
+            request(READ, BLOCK, BLOCK, cookie=6),
+            request(WRITE, 3 * BLOCK, data=b"c" * BLOCK, cookie=7),
+        ]
+        sizes = dict.fromkeys((1, 3, 6), BLOCK)
+        length = 16 * len(messages) + sum(sizes.values())
+        found = replies(answers_to(server, end, b"".join(messages), length), sizes)
+        assert [reply.cookie for reply in found] == [1, 2, 4, 3, 5, 6, 7]
+        assert not any(reply.error for reply in found)
+        read = {reply.cookie: reply.content for reply in found if reply.cookie in sizes}
+        assert read == {1: bytes(BLOCK), 3: b"a" * BLOCK, 6: bytes(BLOCK)}
+        spent = counted(tmp_path / "disk") - before
+        assert (spent["device_writes"], spent["device_flushes"]) == (3 + 1 + 2, 3)
 
 
 def test_writes_that_arrive_together_share_a_record(server: Server, tmp_path: Path) -> None:
