@@ -9,8 +9,9 @@ in little-endian order. Tag 0 is all zeroes. The text says the same for people w
 dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
 blocks compress to several lengths. A tag that is a multiple of ALIKE is the same data wherever
 and whenever it is written: its LBA and operation are 0. Every second of these is sparse: all zeroes
-but for a header and its checksum in the last sector, SPARSE_AT bytes from its start. So sparse
-blocks begin alike and end differently, and whoever looks only at some bytes takes them for zeroes.
+but for a header and its checksum, at the beginning of the block, at its end, or inside its last
+sector. So many sparse blocks begin alike and end differently, and whoever looks only at some bytes
+takes them for zeroes.
 
 The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data
 is, so an engine that keeps that CRC of each block would take any block of this kit for any
@@ -29,7 +30,7 @@ HEADER = struct.Struct("<8sQQQQHH")
 CHECKSUM = 4  # bytes
 ZEROES = bytes(SECTOR)
 ALIKE = 8
-SPARSE_AT = 104  # bytes
+INSIDE = 104  # bytes from the beginning of the last sector to the header of some sparse blocks
 ROOM = SECTOR - HEADER.size - CHECKSUM  # bytes of noise and text in a sector
 TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
 
@@ -69,7 +70,7 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
     sectors = block_size // SECTOR
     if is_sparse(tag):
         header = HEADER.pack(MAGIC, trace, tag, 0, 0, sectors - 1, sectors)
-        start = bytes(block_size - SECTOR + SPARSE_AT)
+        start = bytes(_places(block_size)[tag // (2 * ALIKE) % 3])
         return (start + header + _checksum(header)).ljust(block_size, b"\0")
     rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
     noise = shake_128(b"%d" % tag).digest(sectors * rough)
@@ -91,6 +92,11 @@ def is_sparse(tag: int) -> bool:
     return tag > 0 and tag % (2 * ALIKE) == 0
 
 
+def _places(block_size: int) -> tuple[int, int, int]:
+    """Return where the headers of sparse blocks may begin, in bytes from the block's beginning."""
+    return 0, block_size - HEADER.size - CHECKSUM, block_size - SECTOR + INSIDE
+
+
 def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
     """Return the tag of a block read at `lba`, or what is wrong with it.
 
@@ -102,10 +108,11 @@ def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
             return int(tag)
     elif data == bytes(len(data)):
         return 0
-    elif data.startswith(MAGIC, at := len(data) - SECTOR + SPARSE_AT):
-        tag = HEADER.unpack_from(data, at)[2]
-        if is_sparse(tag) and data == encode(tag, lba, 0, len(data), trace):
-            return int(tag)
+    for at in _places(len(data))[1:]:
+        if data.startswith(MAGIC, at):
+            tag = HEADER.unpack_from(data, at)[2]
+            if is_sparse(tag) and data == encode(tag, lba, 0, len(data), trace):
+                return int(tag)
     return _diagnosis(data, lba, trace)
 
 
@@ -129,12 +136,11 @@ def _diagnosis(data: bytes, lba: int, trace: int) -> Damage:
 def _sector(data: bytes) -> _Sector | str:
     if data == ZEROES:
         return "zeroes"
-    at, end = 0, SECTOR - CHECKSUM
-    if data.startswith(MAGIC, SPARSE_AT):
-        at, end = SPARSE_AT, SPARSE_AT + HEADER.size
-    magic, *fields = HEADER.unpack_from(data, at)
-    if magic != MAGIC:
+    at = next((at for at in _places(SECTOR) if data.startswith(MAGIC, at)), None)
+    if at is None:
         return "garbage"
+    _, *fields = HEADER.unpack_from(data, at)
+    end = at + HEADER.size if is_sparse(fields[1]) else SECTOR - CHECKSUM
     others = data[:at] + data[end + CHECKSUM :]
     if data[end : end + CHECKSUM] != _checksum(data[at:end]) or any(others):
         return f"damaged (it says tag {fields[1]}, its checksum is wrong)"

@@ -11,7 +11,11 @@ from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedule
 from conformance.programs.situation import ABSENT, DEGRADED, failure
 from conformance.targets.base import Message
 
-SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
+SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
+LENGTHS = (1, 1, 2, 2, 3)  # blocks of a request; others reach over the whole disk
+LONG = (8, 12, 20, 33)  # the same on a disk of more than LARGE blocks: some are so long
+LARGE = 16
+NEAR = 0.5  # share of the requests on such a disk that begin next to where the last one did
 NAMES = ("a", "b", "c")
 WEIGHTS = {
     "write": 30,
@@ -106,6 +110,7 @@ class _Writer:
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
+        self._near = 0  # where the last range of blocks begins
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
@@ -232,7 +237,13 @@ class _Writer:
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)
-        count = self._choose.choice([1, 1, 2, 2, 3, self._blocks])
+        lengths: tuple[int, ...] = (*LENGTHS, self._blocks)
+        if self._blocks > LARGE:
+            lengths = (*LENGTHS, *LONG)
+            if self._choose.random() < NEAR:
+                lba = min(max(0, self._near + self._choose.randint(-3, 3)), self._blocks - 1)
+            self._near = lba
+        count = self._choose.choice(lengths)
         if self._choose.random() > PAST_THE_END:
             count = min(count, self._blocks - lba)
         if kind != "write":

@@ -124,7 +124,17 @@ CHANGES = (
     "crash",
 )
 STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # steps that change a tree of views
-BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
+BETWEEN = (
+    (),
+    (),
+    (),
+    ("settle",),
+    ("settle",),
+    ("clean",),
+    ("checkpoint",),
+    ("restart",),
+    ("crash",),
+)
 
 
 def steps(choose: Source, scene: str) -> list[str]:

@@ -16,27 +16,39 @@ from conformance.programs.swarm import NEEDS, OPENINGS
 CROWDS = (17, 17, 17, 33, 33, 65, 257)
 NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
 APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
+LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer blocks than the last
 MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
 BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 # What comes while much is left to do; `open` stands for an opening.
-LATER = (*("revert",) * 2, *("delete",) * 3, "snapshot", "write", "unmap", *("open",) * 2)
+LATER = (
+    *("revert",) * 2,
+    *("delete",) * 3,
+    "snapshot",
+    *("write",) * 2,
+    "unmap",
+    *("read",) * 2,
+    *("open",) * 2,
+)
 
 
 class SnapshotsWriter(FullWriter):
     """Writes these shapes, and the single requests of all wide shapes."""
 
     def _put_off(self) -> None:
-        """Revert to and delete snapshots that differ in all blocks, often the same ones, with few
-        other changes in between."""
+        """Revert to and delete snapshots that differ in many blocks, often the same ones, with few
+        other changes in between. Often each differs in fewer blocks than the one before: what was
+        put off for the first is still left when the next one is taken."""
         if "snapshot" not in self._capabilities:
             return
         names = ("m0", "m1", "m2")[self._upto(1) :]
         later = [op for op in LATER if NEEDS.get(op) in {None, *self._capabilities}]
         for _ in range(1 + self._upto(2)):
-            for name in names:
-                self._write_at(0, self._blocks)
+            for depth, name in enumerate(names):
+                count = max(1, self._blocks // self._one_of(LESS) ** depth)
+                lba = self._one_of((0, self._blocks - count))
+                self._write_at(lba, count)
                 self._request_of_name("snapshot", name)
             self._write_at(0, -(-self._blocks // self._one_of((1, 2))))
             name = self._one_of(names)
@@ -44,6 +56,10 @@ class SnapshotsWriter(FullWriter):
                 op = self._one_of(later)
                 if op == "open":
                     self._open()
+                elif op == "read":
+                    self._requests.append({"op": "read", "lba": 0, "count": self._blocks})
+                elif op == "unmap" and self._upto(1):  # just what the last snapshot differs in
+                    self._unmap_at(lba, count)
                 elif op in ("write", "unmap"):
                     self._add(op)
                 else:
@@ -129,6 +145,7 @@ class SnapshotsWriter(FullWriter):
         ways = [op for op in ways if op in self._capabilities]
         if ways:
             op = self._one_of(ways)
+            self._scrub_now_and_then()
             self._requests.append({"op": op})
             self._now.note(op)
             if op == "crash":

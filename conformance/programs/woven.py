@@ -107,6 +107,7 @@ class _Added:
         self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
         self._flushes = any(request["op"] == "flush" for request in program)
+        self._scrubs = any(request["op"] == "scrub" for request in program)
         self._durable = any(request.get("fua") for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
@@ -182,6 +183,8 @@ class _Added:
             sent.append(request)
             if self._flushes and choose.randrange(2):  # what they freed may be used again
                 sent.append({"op": "flush", **{key: request[key] for key in HOW if key in request}})
+        if self._scrubs and choose.randrange(2):  # what the read has kept from being freed
+            sent.append({"op": "scrub"})
         self.left -= len(sent)
         return sent
 

@@ -21,6 +21,7 @@ CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes befo
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
+SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # numbers of repeats: once more than a power of 2
@@ -197,6 +198,16 @@ class Writer(RequestWriter):
             if kind == "restart" and "crash" in self._kinds and rarely(self._choose, CLOSED_ONE_IN):
                 self._crash()
 
+    def _scrub_now_and_then(self) -> None:
+        """Have the target verify itself before it is opened again: an opening may count anew what
+        was forgotten in memory."""
+        if (
+            "scrub" in self._capabilities
+            and not self._beyond()
+            and rarely(self._choose, SCRUBBED_ONE_IN)
+        ):
+            self._requests.append({"op": "scrub"})
+
     def _promise(self) -> None:
         """Make the last change durable, or a write of any length: the power cut that comes next
         must not lose it."""
@@ -216,6 +227,8 @@ class Writer(RequestWriter):
 
         `again` was cut short and is sent once more first: whether it took effect is not known.
         """
+        if again is None:
+            self._scrub_now_and_then()
         while self._cuts.now_and_then(4):
             self._requests.append({"op": "crash", "cut": self._cuts.at("crash")})
         self._requests.append({"op": "crash"})

@@ -48,15 +48,15 @@ class SpaceReservation:
         blocks = record.count if record.kind in WRITES else 0
         if blocks and not self._has_space(blocks):
             self._reserve_chunks(record, blocks)
+        if not state.log.fits(logged):  # before segments are counted: a checkpoint takes some
+            self._checkpoints.finish()
+            if not state.log.fits(logged):
+                self._checkpoints.run(whole=False)
         if refusable:
             if self._lacking_pages(record.count):
                 self._reserve_pages(record.count)
             if state.segments.free_count < self._segments_for(blocks):
                 self._reserve_segments(blocks)
-        if not state.log.fits(logged):
-            self._checkpoints.finish()
-            if not state.log.fits(logged):
-                self._checkpoints.run(whole=False)
         state.log.allocate(logged)
 
     def has_room(self, record: Record, refusable: bool = True) -> bool:

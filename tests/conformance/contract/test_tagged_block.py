@@ -32,7 +32,7 @@ def test_every_bit_counts() -> None:
         assert isinstance(decode(damaged, 3), Damage), at
 
 
-@pytest.mark.parametrize("tag", [7, 8, 16])
+@pytest.mark.parametrize("tag", [7, 8, 16, 32, 48])
 def test_every_bit_of_a_small_block_counts(tag: int) -> None:
     data = encode(tag, 3, 12, SECTOR)
     for at in range(SECTOR):
@@ -41,12 +41,15 @@ def test_every_bit_of_a_small_block_counts(tag: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_sparse_blocks_begin_alike_and_look_like_zeroes(size: int) -> None:
-    one, other = encode(16, 3, 12, size), encode(32, 5, 13, size)
-    assert one != other and encode(16, 9, 99, size) == one
-    for data in (one, other):
-        assert not any(data[at] for at in (0, size // 2, size - 1))
-        assert not any(data[: size - SECTOR + 64]) and sum(map(bool, data)) < 64
+def test_sparse_blocks_look_like_zeroes(size: int) -> None:
+    """But for their first bytes, for their last ones, or for some inside their last sector."""
+    begin, one, other = (encode(tag, 3, 12, size) for tag in (48, 16, 32))
+    assert encode(16, 9, 99, size) == one and decode(one, 9) == 16
+    assert any(begin[:48]) and not any(begin[48:]) and decode(begin, 4) == 48
+    assert any(one[-48:]) and not any(one[:-48])
+    assert not any(other[: size - SECTOR + 64]) and not any(other[-64:]) and any(other)
+    for data in (begin, one, other):
+        assert sum(map(bool, data)) < 64
     old = encode(5, 3, 4, size)
     if size > SECTOR:
         found = damage(old[:SECTOR] + one[SECTOR:], 3)

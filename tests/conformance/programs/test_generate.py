@@ -350,9 +350,9 @@ def test_others_fail_after_a_device_has_caught_up(monkeypatch: pytest.MonkeyPatc
                     settled = False
         return found
 
-    played = sum(map(times, programs(200, capabilities=swarm.CAPABILITIES)))
+    played = sum(map(times, programs(600, capabilities=swarm.CAPABILITIES)))
     monkeypatch.setattr(Writer, "_survive", lambda writer: None)
-    lucky = sum(map(times, programs(200, capabilities=swarm.CAPABILITIES)))
+    lucky = sum(map(times, programs(600, capabilities=swarm.CAPABILITIES)))
     assert played > 1.5 * lucky, (played, lucky)
 
 

@@ -166,3 +166,20 @@ def test_a_huge_disk_costs_what_it_holds(tmp_path: Path) -> None:
 
 def ios(disk: LogStructuredDisk) -> int:
     return disk.array.performance.ios + disk.array.capacity.ios
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_checkpoints_of_a_small_log_leave_a_segment_for_the_cleaner(
+    folder: Path, seed: int
+) -> None:
+    """A checkpoint writes what is in memory to a segment that is hardly filled. One before a write
+    and one after it once took the last two."""
+    choose = random.Random(seed)
+    shape = plan(53, block_bytes=1024, segment_blocks=16, segments=11, log_bytes=12288, fanout=3)
+    create(folder, shape, sync=False)
+    disk = open_disk(folder, sync=False)
+    disk.write(0, bytes(51 * 1024))
+    for _ in range(150):
+        count = choose.choice((1, 1, 1, 2, 3, 8))
+        disk.write(choose.randrange(53 - count), choose.randbytes(count * 1024))
+    disk.abandon()
