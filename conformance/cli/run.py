@@ -16,7 +16,7 @@ from conformance import targets
 from conformance.campaign import overlap, random_campaign, workers
 from conformance.campaign.crashes import exhaustive_campaign
 from conformance.campaign.crashes.crash_states import LONGEST
-from conformance.campaign.results import Campaign
+from conformance.campaign.results import MOST_FAILURES, Campaign
 from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
@@ -95,6 +95,14 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     help="Stop after this many minutes, or after --traces if that comes first.",
 )
 @click.option(
+    "--failures",
+    "most_failures",
+    type=click.IntRange(1),
+    default=MOST_FAILURES,
+    show_default=True,
+    help="Stop after this many failures. Each is shrunk, which takes up to a minute.",
+)
+@click.option(
     "--faults",
     "faulty",
     callback=_faults,
@@ -163,6 +171,7 @@ def run(
     jobs: int | None,
     scheduler: str | None,
     minutes: float | None,
+    most_failures: int,
     faulty: tuple[str, ...],
     in_flight: int,
     connections: int | None,
@@ -185,7 +194,7 @@ def run(
                 "--without, --faults and --overlap are for random runs: an exhaustive run has "
                 "operations of its own"
             )
-        result = _exhaust(factory, count, ops, judges, resume)
+        result = _exhaust(factory, count, ops, judges, resume, most_failures)
     else:
         if resume is not None and seed is None:
             raise click.UsageError("--resume of a random run needs its --seed")
@@ -206,6 +215,7 @@ def run(
                     crashes=crashes == "random",
                     faulty=faulty,
                     progress=progress,
+                    most_failures=most_failures,
                     workers=crew,
                     minutes=minutes,
                     kept=Kept(resume) if resume else None,
@@ -299,6 +309,7 @@ def _exhaust(
     longest: int,
     judges: dict[str, Any],
     resume: Path | None,
+    most_failures: int,
 ) -> Campaign:
     """Return an exhaustive run. Raises UsageError for a target whose media are not the kit's."""
     if factory.name.partition(":")[0] not in ("refmodel", "kernel"):
@@ -314,7 +325,13 @@ def _exhaust(
     try:
         with display.bar("workloads", min(most or workloads, workloads)) as progress:
             return exhaustive_campaign.campaign(
-                factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress
+                factory,
+                longest=longest,
+                oracles=judges,
+                most=most,
+                most_failures=most_failures,
+                kept=resume,
+                progress=progress,
             )
     except BadProgress as error:
         raise click.UsageError(str(error)) from None

@@ -218,3 +218,32 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert status == 2 and "another campaign" in output
     status, output = invoked("--scheduler", "tcp://127.0.0.1:9")
     assert status == 2 and ("no dask scheduler" in output or "not installed" in output)
+
+
+def test_where_the_judge_gives_up_the_program_is_sent_with_fewer_in_flight() -> None:
+    given_up = 0
+
+    def judge(traces: Sequence[Trace]) -> list[Opinion]:
+        nonlocal given_up
+        unsure = [_most_in_flight(trace) > 2 for trace in traces]
+        given_up += sum(unsure)
+        return [Opinion(None, "too many in flight" if one else "") for one in unsure]
+
+    result = campaign(
+        resolve("refmodel:log-structured"), count=20, ops=20, seed=1, oracles={"model": judge}
+    )
+    assert given_up > 2 and result.verdict == "pass"
+
+
+def _most_in_flight(trace: Trace) -> int:
+    moments = [
+        (event[name], change)
+        for event in trace.events
+        if "called" in event and event["answered"] is not None
+        for name, change in (("called", 1), ("answered", -1))
+    ]
+    in_flight = most = 0
+    for _, change in sorted(moments):
+        in_flight += change
+        most = max(most, in_flight)
+    return most

@@ -152,6 +152,15 @@ def test_shrinking_goes_on_from_a_file(tmp_path: Path) -> None:
     assert call("shrink", "missing.jsonl", "--target", "model:ack").exit_code == 3
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_run_ends_after_so_many_failures(most: int) -> None:
+    wrong = f"exec:python3 {SCRIPT} unmap-ignored"
+    options = ("--traces", 60, "--seed", 1, "--jobs", 1, "--failures", most, "--json", "r.json")
+    assert call("run", "--target", wrong, *options).exit_code == 1
+    failures = json.loads(Path("r.json").read_text())["failures"]
+    assert sum(len(failure["traces"]) for failure in failures) == most
+
+
 def test_failures_are_kept_run_first_and_forgotten() -> None:
     wrong = f"exec:python3 {SCRIPT} unmap-ignored"
     result = call("run", "--target", wrong, "--traces", 60, "--seed", 1)
