@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 SECTOR = 512  # bytes
 MAGIC = b"cnfBLOCK"
+PART = b" operation "  # of the text
 HEADER = struct.Struct("<8sQQQQHH")
 CHECKSUM = 4  # bytes
 ZEROES = bytes(SECTOR)
@@ -74,7 +75,7 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
         return (start + header + _checksum(header)).ljust(block_size, b"\0")
     rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
     noise = shake_128(b"%d" % tag).digest(sectors * rough)
-    text = f" tag {tag} LBA {lba} operation {op} ".encode()
+    text = b" tag %d LBA %d%b%d " % (tag, lba, PART, op)
     text = (text * (ROOM // len(text) + 1))[: ROOM - rough]
     parts: list[bytes] = []
     for index in range(sectors):
@@ -138,7 +139,7 @@ def _sector(data: bytes) -> _Sector | str:
         return "zeroes"
     at = next((at for at in _places(SECTOR) if data.startswith(MAGIC, at)), None)
     if at is None:
-        return "garbage"
+        return "damaged (it has a part of a block of this kit)" if PART in data else "garbage"
     _, *fields = HEADER.unpack_from(data, at)
     end = at + HEADER.size if is_sparse(fields[1]) else SECTOR - CHECKSUM
     others = data[:at] + data[end + CHECKSUM :]

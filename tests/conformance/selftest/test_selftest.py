@@ -75,8 +75,11 @@ def test_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_a_bug_that_is_not_found_fails() -> None:
-    status, said = call("late-discard", "--traces", 1)
-    assert status == 1 and "0 of 1 planted bugs found; not as it should be: late-discard" in said
+    status, said = call("replayed-not-in-increment", "--traces", 1)
+    assert (
+        status == 1
+        and "0 of 1 planted bugs found; not as it should be: replayed-not-in-increment" in said
+    )
 
 
 def test_a_bug_in_an_honest_engine_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
