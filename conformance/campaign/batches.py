@@ -195,7 +195,7 @@ def impossible(
 
 
 def _fewer_in_flight(program: list[Message]) -> list[Message]:
-    """Return a program whose judge gave up with at most two requests in flight."""
+    """Return the program with at most two requests in flight: the judge gave up on more."""
     return [
         {**request, "overlaps": min(1, request["overlaps"])} if "overlaps" in request else request
         for request in program

@@ -12,10 +12,10 @@ from conformance.programs.situation import ABSENT, DEGRADED, failure
 from conformance.targets.base import Message
 
 SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
-LENGTHS = (1, 1, 2, 2, 3)  # blocks of a request; others reach over the whole disk
-LONG = (8, 12, 20, 33)  # the same on a disk of more than LARGE blocks: some are so long
-LARGE = 16
-NEAR = 0.5  # share of the requests on such a disk that begin next to where the last one did
+LARGE = 16  # a disk of more blocks is large
+LENGTHS = (1, 1, 2, 2, 3)  # blocks of most requests; the others reach over a whole small disk,
+LONG = (8, 12, 20, 33)  # or so far on a large one
+NEAR = 0.5  # share of the requests on a large disk that begin near where the last one did
 NAMES = ("a", "b", "c")
 WEIGHTS = {
     "write": 30,
@@ -45,7 +45,8 @@ RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
-PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: all
+# Blocks of live that one request reads back, on a large disk more; 0: all
+PIECES = (0, 0, 1, 1, 2, 3)
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
@@ -260,7 +261,7 @@ class _Writer:
     def _look(self) -> None:
         """Read every view that there may be; live often in pieces, which a cache may have."""
         self._unseen = 0
-        piece = self._choose.choice(PIECES) or self._blocks
+        piece = self._choose.choice(PIECES) * -(-self._blocks // LARGE) or self._blocks
         pieces = range(0, self._blocks, piece)
         for lba in pieces:
             self.program.append(self._read(lba, min(piece, self._blocks - lba)))

@@ -42,7 +42,7 @@ from refmodel.log_structured.maps.pointers import MANY, Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
 NODE_BYTES = PAGE + 768  # memory of a full node: columns, objects, entries here
-KEPT = 4 << 20  # bytes of it for nodes on the media
+KEPT = 4 << 20  # bytes of memory that are left for nodes on the media
 LEAST_CLEAN = 4  # nodes on the media that may always be in memory
 LEAST_DIRTY = 64  # the same of the others
 MISS = "map-miss"  # the cause of a device read of a node that an operation needs
