@@ -34,6 +34,7 @@ BETWEEN = 500  # writes before each snapshot
 REPEATED = 9  # times that a snapshot is taken, reverted to and deleted
 FILL = 512  # blocks of a write that fills the disk
 AGED = 64  # blocks of a write that ages it
+TURNS = 3  # times that every segment is filled before a disk counts as aged anyway
 SPARE = 8  # a part in so many of what the disk holds is spare space, besides the reserve
 
 
@@ -87,14 +88,18 @@ class Bench:
     def age(self, snapshots: int, *, cleaned: bool) -> None:
         """Fill the disk, write at random places, take snapshots, and finish what is left to do.
 
-        If it is to be `cleaned`, it is written until its cleaner is at work.
+        If it is to be `cleaned`, it is written until its cleaner is at work, or until every segment
+        was filled several times: with space for many snapshots, segments die by themselves.
         """
-        blocks = self._geometry.blocks
+        blocks, segments = self._geometry.blocks, self._geometry.segments
         for lba in range(0, blocks, FILL):
             self.disk.write(lba, DATA * min(FILL, blocks - lba))
         self.write(BETWEEN)
         cleaning = self.disk.cleaning
-        while cleaned and not cleaning.steps and not cleaning.forced:
+        times = TURNS * segments * self._geometry.segment_blocks // AGED if cleaned else 0
+        for _ in range(times):
+            if cleaning.steps or cleaning.forced:
+                break
             self.disk.write_many([(self._choose.randrange(blocks), DATA) for _ in range(AGED)])
         for number in range(snapshots):
             self.disk.snapshot(f"held{number}")
