@@ -12,12 +12,13 @@ SURE = 2  # device writes that an operation may make, until more is known
 
 
 class PowerCuts:
-    """The power cuts of one program; none unless they are `wanted`.
+    """The power cuts of one program; none unless they are `wanted`, which is kept.
 
     `reach` is that of conformance.programs.explored."""
 
     def __init__(self, choose: Source, wanted: bool, reach: Mapping[str, int]) -> None:
         self._choose, self._reach = choose, reach
+        self.wanted = wanted
         self._one_in = ONE_IN[choose.randrange(len(ONE_IN))] if wanted else 0
 
     def falls_into(self, kind: str) -> bool:

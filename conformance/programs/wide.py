@@ -1,6 +1,6 @@
 """Wide programs: shapes that ordinary programs hardly ever have. Every third program of a campaign
 is wide (conformance.programs.generate.cases), unless TLC judges. The shapes about snapshots are in
-conformance.programs.wide_snapshots.
+conformance.programs.wide_snapshots, those about devices in conformance.programs.wide_devices.
 
 - The disk is filled in pieces, so that a map of extents has many entries. Then holes are cut into
   it, and written in.
@@ -11,8 +11,6 @@ conformance.programs.wide_snapshots.
   has what was there before, and the power fails.
 - A disk that is nearly full is written over in short pieces by chance, for long, so that it has to
   be cleaned, and must not refuse anything.
-- A device is away while the disk is written for long, and little else happens. It comes back, and
-  is relied on alone.
 - A few disks are larger than all others: they have more blocks than a small table has entries.
 """
 
@@ -22,7 +20,8 @@ from typing import Any
 from conformance.contract.source import rarely
 from conformance.programs.requests import SIZES, Request
 from conformance.programs.swarm import FUA, NEEDS, OPENINGS
-from conformance.programs.wide_snapshots import STRIDES, SnapshotsWriter
+from conformance.programs.wide_devices import PIECES, DevicesWriter
+from conformance.programs.wide_snapshots import STRIDES
 from conformance.programs.writer import TIMES
 
 LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2
@@ -31,10 +30,8 @@ MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
 MOST_TURNED = 600  # blocks
 CHURNED = (1, 2, 3)  # times as many writes as the disk has blocks
-ABSENCES = (3, 10, 30, 100, 200)  # writes while a device is away
 LEFT_FREE = (0, 4, 8, 16)  # of a disk that is churned, one block in so many is not mapped; 0: none
 MOST_CHURNED = 400  # writes
-PIECES = (1, 1, 1, 1, 2, 3, 8)  # blocks of them
 OTHER_ONE_IN = 24  # of them: another change instead
 OTHERS = (
     "snapshot",
@@ -51,7 +48,7 @@ CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one come
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
-class WideWriter(SnapshotsWriter):
+class WideWriter(DevicesWriter):
     """Writes programs that begin with one of these shapes."""
 
     def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
@@ -60,6 +57,7 @@ class WideWriter(SnapshotsWriter):
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
+            of_devices = (self._outlast, self._take_turns, self._take_turns)
             self._one_of(
                 (
                     self._fill_in_pieces,
@@ -71,7 +69,7 @@ class WideWriter(SnapshotsWriter):
                     self._prune,
                     self._turn_over,
                     self._churn,
-                    self._outlast,
+                    *(of_devices if self._may_lose_devices() else ()),
                 )
             )()
             self._uncounted = len(self._requests)  # the program goes on for as long as any other
@@ -146,23 +144,6 @@ class WideWriter(SnapshotsWriter):
             count = min(self._one_of(PIECES), last - first)
             self._write_at(first + self._upto(last - first - count), count)
         self._read_back()
-
-    def _outlast(self) -> None:
-        """Write for long while a device is away, so that much of what goes on in the background
-        begins, goes on and ends meanwhile. Then let it catch up, and take others away."""
-        if "device" not in self._capabilities or not self._array.tolerates:
-            self._churn()
-            return
-        self._write_at(0, self._blocks)
-        for _ in range(1 + self._upto(1)):
-            self._add("fail")
-            for _ in range(self._one_of(ABSENCES)):
-                count = min(self._one_of(PIECES), self._blocks)
-                self._write_at(self._upto(self._blocks - count), count)
-            self._make_whole()
-            self._take_away()
-            self._open(("crash",))
-            self._make_whole()
 
     def _open_again_and_again(self) -> None:
         """Open the disk and make one kind of change, in turn. One snapshot lives through all."""

@@ -144,3 +144,19 @@ def test_a_few_disks_are_larger_than_all_others(block_size: int) -> None:
     for program in large:
         views = [request.get("view") for request in program if request["op"] == "read"]
         assert len(views) < 1000
+
+
+def test_the_power_fails_before_and_while_devices_are_away() -> None:
+    capabilities = [*CAPABILITIES, "device"]
+    hello = {**HELLO, "capabilities": capabilities, "devices": 4, "tolerates": 2}
+    both = 0
+    for seed in range(150):
+        whole = away = 0
+        failed = 0
+        for request in generate.program(random.Random(seed), hello, 30, cuts=True, wide=True):
+            failed += request["op"] == "fail"
+            failed = 0 if request["op"] == "settle" else failed
+            whole += request["op"] == "crash" and not failed
+            away += request["op"] == "crash" and failed >= 2
+        both += whole > 3 and away > 3
+    assert both > 5, both
