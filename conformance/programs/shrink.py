@@ -19,6 +19,7 @@ from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.programs.patience import Attempt, Patience, processor_clock
 from conformance.programs.simpler import (
+    LEAST_SHAPES,
     Request,
     fewer_in_flight,
     groups,
@@ -28,7 +29,7 @@ from conformance.programs.simpler import (
     windows,
 )
 
-MOST_SECONDS = 20.0
+MOST_SECONDS = 60.0
 REPEATS = 10  # times that a program is sent to say how often it fails
 FIRST_REPEATS = 3  # times that the whole program is sent: one that always fails is not flaky
 FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
@@ -45,8 +46,7 @@ class Shrunk:
     """What shrinking found.
 
     `trace` is the shortest trace that failed, and `verdict` its verdict. `failed` of `repeats`
-    times the same program failed again; 0 means that the failure never came back, so that `trace`
-    is the original up to its failure. `timed_out`: the search was not finished."""
+    times the same program failed again. `timed_out`: the search was not finished."""
 
     trace: Trace
     verdict: Verdict
@@ -102,17 +102,30 @@ class _Search:
         failed, repeats, timed_out, interrupted = 0, 0, False, False
         try:
             failed, repeats = self._first_repeats()
-            if failed:
-                self._sends = _sends(failed / repeats)
-                try:
+            try:
+                if not failed and self._comes_back():
+                    failed, repeats = 1, REPEATS
+                if failed:
+                    self._sends = _sends(failed / repeats)
                     self._search()
-                except _OutOfTime:
-                    timed_out = True
+            except _OutOfTime:
+                timed_out = True
+            if failed:
                 failed, repeats = self._last_repeats()
         except KeyboardInterrupt:
             interrupted = True
         trace, verdict = self._best
         return Shrunk(trace, drawn(trace, verdict), failed, repeats, timed_out, interrupted)
+
+    def _comes_back(self) -> bool:
+        """Return whether the last requests before a failure that was not seen again, or all of
+        them, fail in another shape. If so, they become the program. Raises _OutOfTime."""
+        base = self._program[: self._called()]
+        return any(
+            self._one_fails(shape)
+            for candidate in (*windows(base, len(base)), base)
+            for shape in reshaped(candidate, SHAPES if len(candidate) <= WINDOW else LEAST_SHAPES)
+        )
 
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime.
@@ -140,13 +153,15 @@ class _Search:
 
     def _cut_behind_failure(self) -> None:
         """Remove the requests that were called after the wrong answer: they did not cause it."""
+        self._fails(self._program[: self._called()])
+
+    def _called(self) -> int:
+        """Return how many requests were called before the wrong answer came."""
         trace, verdict = self._best
-        if not trace.overlapping or verdict.at is None:
-            return
-        answered = trace.events[verdict.at]["answered"]
-        if answered is not None:
-            called = sum(event["called"] < answered for event in trace.events)
-            self._fails(self._program[:called])
+        answered = trace.events[verdict.at].get("answered") if verdict.at is not None else None
+        if answered is None:
+            return len(self._program)
+        return sum(event["called"] < answered for event in trace.events)
 
     def _keep_window(self) -> None:
         """Keep the last requests alone, if they fail in any of many shapes.
@@ -256,7 +271,7 @@ class _Search:
             repeats += 1
             if failed < repeats:
                 most = REPEATS
-            elif self._clock() - self._started > FIRST_SHARE * self._most_seconds:
+            if self._clock() - self._started > FIRST_SHARE * self._most_seconds:
                 break
         return failed, repeats
 
