@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from conformance.campaign import interrupts
 from conformance.campaign.driver import Bench
 from conformance.contract.coverage import Coverage
 from conformance.contract.trace import Passed, Trace
@@ -21,7 +22,7 @@ from conformance.judging import oracles
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
-from conformance.programs import generate, overlap, woven
+from conformance.programs import generate, overlap, swarm, woven
 from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Message, Unusable
@@ -68,10 +69,12 @@ class Part:
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     coverage: Coverage = field(default_factory=Coverage)
-    declared: frozenset[str] = frozenset()
+    declared: frozenset[str] = frozenset()  # capabilities that can be asked for
+    unasked: frozenset[str] = frozenset()  # the others that the target declares
     inside: bool = False  # the engine said what happened inside
     reason: str = ""  # why it ended early, and what an unusable target printed
     output: str = ""
+    interrupted: bool = False  # before it was whole
 
 
 def in_worker(plan: Plan, number: int, most: int, until: float | None) -> Part:
@@ -96,7 +99,7 @@ def drive(
     until: float | None = None,
 ) -> Part:
     """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
-    the target hangs, or the time (`time.time`) is `until`.
+    the target hangs, the time (`time.time`) is `until`, or it is interrupted.
     """
     part, bench = Part(), Bench(factory)
     judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
@@ -104,10 +107,12 @@ def drive(
         _drive(bench, factory, judges, plan, number, most, part, until)
     except Unusable as error:
         part.reason, part.output = f"the target is unusable: {error.message}", error.output
+    except KeyboardInterrupt:
+        part.interrupted = True
     finally:
         bench.clear()
     traces = [trace for trace, _ in part.judged if isinstance(trace, Trace)]  # all of them, so far
-    if judges.keys() - FAST and traces:
+    if judges.keys() - FAST and traces and not part.interrupted:
         part.judged = list(zip(traces, judged(traces, judges, plan.faults), strict=True))
     part.inside = any(trace.geometry for trace in traces)
     first = number * plan.length
@@ -146,6 +151,7 @@ def _drive(
         lives=not slow,  # TLC would take minutes to follow one
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
+        interrupts.look()
         trace_number = number * plan.length + index
         seed = trace_seed(plan.seed, trace_number)
         hello = bench.hello(options)
@@ -166,7 +172,8 @@ def _drive(
             verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
         if refusable is None:  # otherwise there was no disk to learn from
-            part.declared |= set(trace.hello["capabilities"])
+            part.unasked |= swarm.unasked(trace.hello).keys()
+            part.declared |= set(trace.hello["capabilities"]) - part.unasked
             part.coverage.add(trace)
             if verdict.verdict == "pass":  # a program that continues a failure fails again
                 explored.learn(trace)

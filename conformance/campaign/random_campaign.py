@@ -23,8 +23,8 @@ from conformance.programs.shrink import shrink
 from conformance.targets import Factory
 from conformance.targets.base import Unusable
 
-SHRINK_SECONDS = 20.0  # at most
-SHRINK_AGAIN_SECONDS = 5.0  # at most, what is likely shrunk already or starts the target anew
+SHRINK_SECONDS = 60.0  # at most
+SHRINK_AGAIN_SECONDS = 10.0  # at most, what most likely is shrunk already
 
 
 def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int | None:
@@ -107,7 +107,9 @@ def campaign(
             if kept and len(part.judged) == plan.length:
                 kept.save(plan, result, number + 1)
             progress(result)
-            if part.reason or _enough(result) or until is not None and time.time() >= until:
+            result.interrupted = part.interrupted
+            over = part.interrupted or part.reason or _enough(result)
+            if over or until is not None and time.time() >= until:
                 break
     except KeyboardInterrupt:
         result.interrupted = True
@@ -138,6 +140,7 @@ def _merge(
     result.happened.merge(part.coverage)
     result.counters.update(part.counters)
     result.declared |= part.declared
+    result.unasked |= part.unasked
     result.reason, result.output = part.reason, part.output
     if part.inside and INNER in oracles and INNER not in result.judges:
         result.judges += (INNER,)
@@ -173,7 +176,8 @@ def _never(result: Campaign) -> None:
             for outcome in OUTCOMES[kind]:
                 result.coverage[kind, outcome] += 0
     if result.judged:
-        result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
+        names = sorted({*swarm.CAPABILITIES, *result.unasked})
+        result.skipped = [name for name in names if name not in result.declared]
 
 
 def _cut_behind(
@@ -215,9 +219,7 @@ def _shrink(
     attempts = Attempts(
         bench, trace, verdict, lambda again: judged([again], oracles, result.faults)[0]
     )
-    dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
-    anew = dialogue and not bench.in_process  # each time that it fails
-    seconds = SHRINK_AGAIN_SECONDS if met or anew else SHRINK_SECONDS
+    seconds = SHRINK_AGAIN_SECONDS if met else SHRINK_SECONDS
     found = shrink(trace, verdict, attempts.send, seconds, bench.in_process)
     found = with_usual_options(found, bench.usual, attempts.send_with)
     shown = found.trace, found.verdict

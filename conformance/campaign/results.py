@@ -71,7 +71,8 @@ class Campaign:
     most_failures: int = MOST_FAILURES
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
-    declared: frozenset[str] = frozenset()  # capabilities
+    declared: frozenset[str] = frozenset()  # capabilities that can be asked for
+    unasked: frozenset[str] = frozenset()  # the others that the target declares
     interrupted: bool = False  # Ctrl-C ended it before it was complete
     how: str = ""  # other options of the command that ran it
     workloads: int = 0  # number of workloads of an exhaustive campaign

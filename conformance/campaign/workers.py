@@ -5,17 +5,21 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
+from contextlib import suppress
 from itertools import count as numbers
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, Protocol
 
+from conformance.campaign import interrupts
 from conformance.campaign.batches import Part, Plan, drive, in_worker
 from conformance.judging.oracles import Oracle
 from conformance.targets import Factory
 
+GRACE = 5.0  # seconds in which interrupted workers hand over what they have done
 AHEAD = 2  # parts under way for each worker: what comes after the end is thrown away
 
 
@@ -58,8 +62,15 @@ class InProcess:
 class Elsewhere:
     """Other processes: `submit` hands a call to one of `workers` and returns a future."""
 
-    def __init__(self, submit: Callable[..., Any], workers: int, close: Callable[[], None]) -> None:
-        self.submit, self._most, self._close = submit, AHEAD * workers, close
+    def __init__(
+        self,
+        submit: Callable[..., Any],
+        workers: int,
+        close: Callable[[], None],
+        interrupt: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.submit, self._most = submit, AHEAD * workers
+        self._close, self._interrupt = close, interrupt
 
     def parts(
         self, plan: Plan, first: int, count: int | None, until: float | None
@@ -72,11 +83,25 @@ class Elsewhere:
                     under_way.append((one[0], self.submit(in_worker, plan, *one, until)))
                 if not under_way:
                     return
-                number, future = under_way.popleft()
-                yield number, future.result()
+                number, future = under_way[0]
+                part = future.result()
+                under_way.popleft()
+                yield number, part
+        except KeyboardInterrupt:
+            yield from self._begun(under_way)
+            raise
         finally:
             for _, future in under_way:
                 future.cancel()
+
+    def _begun(self, under_way: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Part]]:
+        """Interrupt the parts under way, and yield what was done of each."""
+        begun = [one for one in under_way if not one[1].cancel()]
+        self._interrupt()
+        ends = time.monotonic() + GRACE
+        for number, future in begun:
+            with suppress(TimeoutError, CancelledError, BrokenExecutor, KeyboardInterrupt):
+                yield number, future.result(max(0, ends - time.monotonic()))
 
     def close(self) -> None:
         self._close()
@@ -103,7 +128,7 @@ def on_this_machine(jobs: int) -> Elsewhere:
         end.close()
         pool.shutdown(cancel_futures=True)
 
-    return Elsewhere(lambda *call: pool.submit(_interruptible, *call), jobs, close)
+    return Elsewhere(lambda *call: pool.submit(_interruptible, *call), jobs, close, end.close)
 
 
 _ended = threading.Event()  # in a worker: the campaign is over
@@ -146,7 +171,7 @@ def _interrupted(number: int, frame: Any) -> NoReturn:
     """End the call under way, once: what it does to tidy up is not interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ended.set()
-    raise KeyboardInterrupt
+    interrupts.ask(number, frame)
 
 
 def on_cluster(address: str) -> Elsewhere:

@@ -67,13 +67,15 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> None:
         """Run the command."""
-        with _ended_in_a_line(context):
+        from conformance.campaign.interrupts import heeded  # it loads what no help needs
+
+        with _ended_in_a_line(context), heeded():
             super().invoke(context)
 
 
 @contextmanager
 def _ended_in_a_line(context: click.Context) -> Iterator[None]:
-    """End the process with one line and status 130 at Ctrl-C.
+    """End the process with one line and status 130 at Ctrl-C and SIGTERM.
 
     If the host refuses the kit a file or memory, end with one line and status 3: nothing is known
     then. If nothing more can be printed, as behind `head`, end with status 3 in silence.
@@ -114,4 +116,4 @@ def main() -> None:
     \b
     Exit status: 0 pass, 1 fail, 2 wrong usage,
     3 inconclusive (also where the host refuses the kit a file or memory),
-    130 interrupted by Ctrl-C (inconclusive)."""
+    130 interrupted by Ctrl-C or SIGTERM (inconclusive)."""

@@ -32,9 +32,14 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     many = hello.get("in_flight", 1)
     step = f"up to {many} requests; one step is a {hello.get('atomic', 'request')}"
     click.echo(f"in flight     {step if many > 1 else 'one request at a time'}")
+    unasked = swarm.unasked(hello)
     for name in swarm.CAPABILITIES:
         declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
+        if name in unasked:
+            declared = f"will be skipped ({unasked.pop(name)})"
         click.echo(f"{name:13} {declared}: {MEANINGS[name]}")
+    for name, why in unasked.items():
+        click.echo(printable(f"{name:13} will be skipped ({why})"))
     for knob, values in factory.knobs.items():
         click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
     for check in checks:

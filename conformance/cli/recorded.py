@@ -15,6 +15,7 @@ from conformance.contract.printable import printable
 from conformance.judging import oracles
 from conformance.judging.explain_overlap import drawn
 from conformance.judging.judge import judge
+from conformance.programs import swarm
 from conformance.reports import terminal
 from conformance.reports.summary import COLOURS, how_much
 from conformance.targets.base import Unusable
@@ -73,6 +74,11 @@ def replay(
                 bad += 1
                 click.echo(f"inconclusive: {error}", err=True)
                 continue
+            if lacking := _lacking(recorded, bench.hello(recorded.options)):
+                bad += 1
+                text = f"inconclusive: {path} has {lacking}, which the target does not declare"
+                click.echo(printable(text), err=True)
+                continue
             again.append(
                 bench.drive(recorded.program_with(as_left), recorded.seed, recorded.options)
             )
@@ -87,6 +93,16 @@ def replay(
         for trace in again:
             click.echo("\n".join(traces.numbered(trace.events)))
     context.exit(_show_verdicts(again, judges, bad, listed=len(paths) > 1))
+
+
+def _lacking(recorded: traces.Trace, hello: dict[str, Any]) -> str:
+    """Return the operations of the trace that the target is never asked for."""
+    ops = dict.fromkeys(event["op"] for event in recorded.events)
+    needs = {op: swarm.NEEDS.get(op) for op in ops}
+    if any(event.get("fua") for event in recorded.events):
+        needs[swarm.FUA] = swarm.FUA
+    able = {None, *hello["capabilities"]}
+    return ", ".join(op for op, need in needs.items() if need not in able)
 
 
 def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:

@@ -189,6 +189,12 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
         raise NoSuchFault(
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"
         )
+    there = factory({**factory.first, "faults": "on-request"})
+    unknown = {_bare(name) for name in names}.difference(there.hello["faults"])
+    there.close()
+    if unknown:
+        known = ", ".join(there.hello["faults"]) or "none"
+        raise NoSuchFault(f"{factory.name} does not stand {min(unknown)}; of the faults: {known}")
     mediated: dict[str, list[Any]] = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
     if beyond(names, 1):
         mediated["deduplication"] = [False]  # its index does not stand what is lost on every copy

@@ -5,6 +5,9 @@ even mixture of all operations does not. A scene is a sequence of operations tha
 makes.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from conformance.contract.source import Source, rarely
 
 # operation -> the capability that it needs, None where every target has it
@@ -227,3 +230,14 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
     if "scrub" in capabilities and rarely(choose, 4):
         weights["scrub"] = 1
     return [kind for kind, weight in weights.items() for _ in range(weight)]
+
+
+def unasked(hello: Mapping[str, Any]) -> dict[str, str]:
+    """Return the declared capabilities that no program can ask for, and why."""
+    reasons = {name: "no such capability" for name in hello["capabilities"]}
+    reasons = {name: why for name, why in reasons.items() if name not in CAPABILITIES}
+    if "device" in hello["capabilities"] and not hello.get("devices"):
+        reasons["device"] = "hello does not say `devices` and `tolerates`"
+    if "crash" in hello["capabilities"] and hello["crash_profile"] is None:
+        reasons["crash"] = "the crash profile is null: nothing is promised"
+    return reasons

@@ -1,5 +1,6 @@
 """`--report DIR`: traces, report.md and report.html in a folder."""
 
+import re
 from pathlib import Path
 
 from conformance.campaign.grouping import grouped
@@ -19,15 +20,20 @@ from conformance.reports.worth import worth
 from refmodel.core.whole_file import write_whole
 
 SAMPLE = 20  # traces that are kept though they passed
+OWN = re.compile(r"(failure-)?(kept|\d{5,})\.jsonl")  # names of the traces of a report
 
 
 def save(campaign: Campaign, folder: Path) -> None:
-    """Write the failing traces and a sample of the others, report.md and report.html.
+    """Write the failing traces and a sample of the others, report.md and report.html. The traces of
+    an earlier report in the folder are removed.
 
     Sets the `origin` of the traces. Raises OSError if the folder cannot be written."""
     from conformance.reports.html import page  # only this output needs a template engine
 
     (folder / "traces").mkdir(parents=True, exist_ok=True)
+    for old in (folder / "traces").iterdir():
+        if OWN.fullmatch(old.name):
+            old.unlink()
     for number, (trace, verdict) in enumerate(campaign.judged):
         if not isinstance(trace, Passed) and (number < SAMPLE or verdict.verdict != "pass"):
             _save(trace, folder / "traces" / f"{number:05}.jsonl")

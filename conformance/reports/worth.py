@@ -24,14 +24,15 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
     never = [f"{op} {outcome}" for op, outcome, times in rows if not times and op in OUTCOMES]
     reached = len(rows) - len(never)
     traces, bugs = len(campaign.judged), len(_traces_to_find())
+    ours = campaign.target.partition(":")[0] == "refmodel"
+    where = "" if ours else " in the engines of this project, which can do all that is asked"
     text = [
         ("reached", f"{reached} of {len(rows)} outcomes of operations; {in_a_row(campaign)}"),
         ("never", ", ".join(never) or "nothing: every outcome happened"),
         (
             "worth",
             f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
-            "self-test with a chance of "
-            f"{percent(chance(traces))} ({bugs} planted bugs)",
+            f"self-test with a chance of {percent(chance(traces))} ({bugs} planted bugs{where})",
         ),
     ]
     more = int(traces * 60 * MORE_MINUTES / campaign.seconds) if campaign.seconds else 0

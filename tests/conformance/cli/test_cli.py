@@ -89,6 +89,59 @@ def test_inconclusive_is_three(tmp_path: Path) -> None:
     assert call("replay", bad, "--target", "model").exit_code == 3
 
 
+TARGET = """
+import json, sys
+HELLO = {"ok": True, "name": "declares", "block_size": 512, "crash_profile": None, "tolerates": 1}
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = HELLO | {"capabilities": sys.argv[1:]} if request["op"] == "hello" else {"ok": True}
+    if request["op"] == "create":
+        disk = bytearray(512 * request["blocks"])
+    elif request["op"] in ("read", "write"):
+        import base64
+        at = 512 * request["lba"]
+        data = base64.b64decode(request.get("data", ""))
+        end = at + (len(data) or 512 * request["count"])
+        if end > len(disk):
+            answer = {"ok": False, "error": "out-of-range"}
+        elif data:
+            disk[at:end] = data
+        else:
+            answer["data"] = base64.b64encode(disk[at:end]).decode()
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_what_cannot_be_asked_for_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "declares.py").write_text(TARGET)
+    target = f"exec:{sys.executable} declares.py device crash snapshots"
+    result = call("run", "--target", target, "--traces", 3, "--seed", 1, "--json", "r.json")
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert {"device", "crash", "snapshots", "unmap"} <= set(found["skipped"])
+    assert "in the engines of this project" in found["worth"]["worth"]
+    result = call("doctor", "--target", target)
+    for line in ("device        will be", "crash         will be", "snapshots     will be"):
+        assert line in result.output
+
+
+def test_operations_that_are_not_declared_are_not_replayed(tmp_path: Path) -> None:
+    call("run", "--target", "model", "--traces", 1, "--seed", 1, "--report", "out")
+    (tmp_path / "declares.py").write_text(TARGET)
+    where = f"exec:{sys.executable} declares.py"
+    result = call("replay", "out/traces/00000.jsonl", "--target", where)
+    assert result.exit_code == 3 and "which the target does not declare" in result.output
+
+
+def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
+    traces = tmp_path / "out" / "traces"
+    traces.mkdir(parents=True)
+    for name in ("failure-00007.jsonl", "00007.jsonl", "mine.jsonl"):
+        (traces / name).write_text("{}")
+    call("run", "--target", "model", "--traces", 1, "--seed", 1, "--report", "out")
+    assert {path.name for path in traces.iterdir()} == {"00000.jsonl", "mine.jsonl"}
+
+
 @pytest.mark.parametrize(
     "words, says",
     [
@@ -100,6 +153,7 @@ def test_inconclusive_is_three(tmp_path: Path) -> None:
         (["--target", "refmodel:fast"], "there is no engine 'fast'"),
         (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
         (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
+        (["--target", "refmodel:redo-se", "--faults", "bit-flip"], "does not stand bit-flip"),
         (["--target", "model", "--crashes", "exhaustive"], "media that the kit owns"),
         (["--target", "refmodel", "--crashes", "exhaustive", "--ops", "9"], "out of reach"),
         (
@@ -201,11 +255,15 @@ def test_a_kept_failure_that_passes_is_forgotten(tmp_path: Path) -> None:
     assert not list(Path(".conformance/failures").rglob("*.jsonl"))
 
 
-def test_ctrl_c_is_130_and_inconclusive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupted_run_shows_what_it_did(
+    number: signal.Signals, jobs: str, tmp_path: Path
+) -> None:
     words = [sys.executable, "-m", "conformance", "run", "--target", "model", "--minutes", "5"]
     where = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
-        [*words, "--jobs", "1", "--json", "r.json"],
+        [*words, "--jobs", jobs, "--json", "r.json"],
         cwd=tmp_path,
         env=where,
         stdout=subprocess.PIPE,
@@ -214,7 +272,7 @@ def test_ctrl_c_is_130_and_inconclusive(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's job
     )
     time.sleep(4)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
@@ -222,6 +280,7 @@ def test_ctrl_c_is_130_and_inconclusive(tmp_path: Path) -> None:
     if (tmp_path / "r.json").exists():  # it was generating traces, and not still starting
         found = json.loads((tmp_path / "r.json").read_text())
         assert found["verdict"] == "inconclusive" and found["interrupted"]
+        assert found["traces"] > 0 or jobs == "2"  # others may still be starting
 
 
 @pytest.mark.parametrize("words", [["--version"], ["run", "--version"], ["doctor", "--version"]])

@@ -1,0 +1,26 @@
+"""Ctrl-C and SIGTERM end a campaign, also where Python drops the exception."""
+
+import os
+import signal
+
+import pytest
+
+from conformance.campaign import interrupts
+
+
+class Careless:
+    """An object that is interrupted while it is put away."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_was_dropped_is_found() -> None:
+    with interrupts.heeded():
+        interrupts.look()
+        careless = Careless()
+        del careless
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.look()
+    interrupts.look()
