@@ -2,6 +2,7 @@
 what is so.
 """
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -32,3 +33,8 @@ def test_the_table_is_true() -> None:
             number
         )
         assert named or mutants.get(number) or "tests/" in engines, number
+
+
+def test_what_a_pass_is_worth_counts_every_planted_bug() -> None:
+    found = json.loads((ROOT / "conformance" / "reports" / "found_by_traces.json").read_text())
+    assert found["traces"].keys() == BUGS.keys()
