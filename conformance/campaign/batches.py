@@ -34,6 +34,8 @@ SLOW, SLOW_PARTS = (
     2,
 )  # an oracle that is slow to start, and how many times as many traces a part has for it
 IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
+# Programs, of a target that takes `cut`: several changes are cut short together, several times.
+IN_A_ROW_ONE_IN = 3
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
@@ -247,14 +249,16 @@ def _woven(
 
     With `in_turn`, only power cuts come while others are in flight.
     """
+    choose = random.Random(f"{seed} woven")
+    in_a_row = not bench.cuts(options) or choose.randrange(IN_A_ROW_ONE_IN) == 0
     return woven.woven(
-        random.Random(f"{seed} woven"),
+        choose,
         program,
         most,
         schedules=bench.schedules(options),
         tolerates=bench.hello(options).get("tolerates", 0),
         in_turn=in_turn,
-        in_a_row=not bench.cuts(options),  # a target that takes `cut` is cut in operations anyway
+        in_a_row=in_a_row,
     )
 
 

@@ -1,10 +1,11 @@
 """Ctrl-C and SIGTERM: a campaign ends, and shows what it has found.
 
-Python drops an exception that is raised while it puts an object away, so an interrupt is kept, too,
-and a campaign looks for it before each trace.
+Python drops an exception that is raised while it puts an object away, and prints it. So an
+interrupt is kept, too, and a campaign looks for it before each trace.
 """
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -17,9 +18,11 @@ _asked: list[int] = []  # the signals that came
 def heeded() -> Iterator[None]:
     """Have these signals raise KeyboardInterrupt in the main thread, which this must be."""
     before = {number: signal.signal(number, ask) for number in SIGNALS}
+    usual, sys.unraisablehook = sys.unraisablehook, unless_kept
     try:
         yield
     finally:
+        sys.unraisablehook = usual
         for number, handler in before.items():
             signal.signal(number, handler)
         _asked.clear()
@@ -29,6 +32,12 @@ def look() -> None:
     """Raises KeyboardInterrupt if one came."""
     if _asked:
         raise KeyboardInterrupt
+
+
+def unless_kept(dropped: "sys.UnraisableHookArgs") -> None:
+    """Print an exception that Python drops, but for an interrupt."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
 
 
 def ask(number: int, frame: Any) -> NoReturn:

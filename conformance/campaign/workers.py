@@ -4,6 +4,7 @@ cluster. All give the same parts."""
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -141,6 +142,7 @@ def _stay(places: Any, campaign: Connection) -> None:
     parent closes its end of the pipe `campaign`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.unraisablehook = interrupts.unless_kept
     os.sched_setaffinity(0, places.get())
     worker = threading.get_ident()
 

@@ -6,7 +6,8 @@ conformance.programs.wide_snapshots, those about devices in conformance.programs
   it, and written in.
 - A change and an opening follow each other more often than a small counter counts.
 - A request that changes what a view is comes between two reads of the same blocks.
-- A power cut follows soon on a recovery, with few small changes in between.
+- A power cut follows soon on a recovery, with few small changes in between, often of blocks that
+  were written just before the first one.
 - All blocks are written again and again, durably: what was freed is used again while a log still
   has what was there before, and the power fails.
 - A disk that is nearly full is written over in short pieces by chance, for long, so that it has to
@@ -45,6 +46,7 @@ OTHERS = (
     "crash",
 )
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
+RECENT = 6  # requests before a power cut: their blocks are written again soon after it
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
@@ -183,8 +185,11 @@ class WideWriter(DevicesWriter):
         super()._add(kind, cut)
 
     def _crash(self, again: Request | None = None) -> None:
+        recent = [one["lba"] for one in self._requests[-RECENT:] if one["op"] == "write"]
         super()._crash(again)
         if self._upto(2) == 0 and not self._now.failed:
             for _ in range(1 + self._upto(1)):
-                self._write_at(self._upto(self._blocks - 1))
+                anywhere = self._upto(self._blocks - 1)
+                # where it was written before: what a log still has of that must not come back
+                self._write_at(self._one_of((anywhere, *recent)) % self._blocks)
             super()._crash()

@@ -15,7 +15,6 @@ class Careless:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_was_dropped_is_found() -> None:
     with interrupts.heeded():
         interrupts.look()
