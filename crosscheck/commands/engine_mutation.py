@@ -6,19 +6,29 @@ from pathlib import Path
 
 import click
 
+from crosscheck.commands.parameters import target_option
 from crosscheck.engine_mutation import severity, survey
 from crosscheck.engine_mutation.severity import Sorted
 from modelcheck.commands.output import console, table
+from refmodel.core.finite_range import FiniteRange
 
 
 @click.command("engine-mutation")
-@click.option("--count", default=300, show_default=True, help="Number of mutants.")
-@click.option("--seed", default=1, show_default=True, help="Seed of the mutants and the programs.")
 @click.option(
-    "--target", default="refmodel", show_default=True, help="The target, as in `conformance run`."
+    "--count", type=click.IntRange(1), default=300, show_default=True, help="Number of mutants."
 )
-@click.option("--seconds", default=90.0, show_default=True, help="CPU seconds per mutant.")
-@click.option("--jobs", default=2, show_default=True, help="Number of processes.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the mutants and the programs.")
+@target_option("refmodel", "The target, as in `conformance run`.")
+@click.option(
+    "--seconds",
+    type=FiniteRange(0, min_open=True),
+    default=90.0,
+    show_default=True,
+    help="CPU seconds per mutant.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=2, show_default=True, help="Number of processes."
+)
 @click.option("--only", default="", help="Only modules whose name contains this.")
 @click.option(
     "--survivors",
@@ -59,6 +69,12 @@ def engine_mutation(
     """
     tried = []
     mutants = severity.survivors(kinds) if kinds else survey.drawn(count, seed, only)
+    if not mutants:
+        raise click.UsageError(
+            f"no survivor in explained.toml is of the class {' or '.join(kinds)}"
+            if kinds
+            else f"there is nothing to change in a module whose name contains '{only}'"
+        )
     for one in survey.survey(mutants, target, seed, seconds, jobs, unit_tests):
         tried.append(one)
         cost = f"{one.operations:,} ops, {one.seconds:.0f} s"

@@ -5,6 +5,7 @@ import sys
 import click
 
 from crosscheck import kit_speed as speed
+from crosscheck.commands.parameters import target_option
 
 BEFORE = "5e23143"  # the revision before programs were led by what was seldom asked
 
@@ -13,7 +14,7 @@ BEFORE = "5e23143"  # the revision before programs were led by what was seldom a
 @click.option(
     "--before", default=BEFORE, show_default=True, help="Earlier revision to compare with."
 )
-@click.option("--target", default="refmodel:log-structured", show_default=True, help="The target.")
+@target_option("refmodel:log-structured", "The target.")
 @click.option(
     "--traces", type=click.IntRange(1), default=200, show_default=True, help="Number of traces."
 )

@@ -8,17 +8,13 @@ import time
 import click
 
 from crosscheck import contract_tests, inner_traces
+from crosscheck.commands.parameters import target_option
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.runs import reached
 
 
 @click.command("model-tests")
-@click.option(
-    "--target",
-    default="refmodel",
-    show_default=True,
-    help="The engine to test, in process; `conformance targets` lists the kinds.",
-)
+@target_option("refmodel", "The engine to test, in process; `conformance targets` lists the kinds.")
 @jobs_option
 def model_tests(target: str, jobs: int) -> None:
     """Derive tests of the engine from the contract.

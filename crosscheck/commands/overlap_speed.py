@@ -5,10 +5,11 @@ import sys
 import click
 
 from crosscheck import overlap_speed as speed
+from crosscheck.commands.parameters import target_option
 
 
 @click.command("overlap-speed")
-@click.option("--target", default="refmodel:log-structured", show_default=True, help="The target.")
+@target_option("refmodel:log-structured", "The target.")
 @click.option(
     "--traces", type=click.IntRange(1), default=200, show_default=True, help="Number of traces."
 )

@@ -2,6 +2,7 @@
 
 import click
 
+from crosscheck.commands.parameters import target_option
 from crosscheck.trace_speed import measure
 from modelcheck.commands.output import console, table
 
@@ -14,9 +15,7 @@ from modelcheck.commands.output import console, table
     multiple=True,
     help="Number of events; may be repeated.  [default: 1000, 10000, 100000]",
 )
-@click.option(
-    "--target", default="model:ack", show_default=True, help="The target whose traces are judged."
-)
+@target_option("model:ack", "The target whose traces are judged.")
 def trace_speed(sizes: tuple[int, ...], target: str) -> None:
     """Measure how many events of traces TLC judges per second.
 

@@ -15,7 +15,13 @@ LEAST = 0.85  # share of the counted mutants that has to break a property
 
 @click.command()
 @click.argument("specs", nargs=-1)
-@click.option("--count", default=50, show_default=True, help="Number of mutants per spec.")
+@click.option(
+    "--count",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Number of mutants per spec.",
+)
 @click.option("--seed", default=1, show_default=True, help="Seed of the mutants.")
 @click.option(
     "--kept",

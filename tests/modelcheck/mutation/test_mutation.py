@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from modelcheck.checkers import tlc
+from modelcheck.commands.mutation import mutation
 from modelcheck.mutation import changes, survey, syntax
 from modelcheck.runs import models
 from modelcheck.runs.models import Subject
@@ -107,3 +109,9 @@ def test_mutants_are_killed_and_what_was_found_is_kept(
     }
     monkeypatch.setattr(tlc, "run", None)
     assert {tried.edit: (tried.how, tried.by) for tried in survey.survey(2, 1, 2)} == first
+
+
+def test_a_survey_of_no_mutants_is_wrong_usage() -> None:
+    done = CliRunner().invoke(mutation, ["--count", "0"])
+    assert done.exit_code == 2
+    assert "0 is not in the range x>=1" in done.stderr.splitlines()[-1]

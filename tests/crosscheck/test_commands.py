@@ -1,0 +1,35 @@
+"""The commands of `python -m crosscheck`: a mistake of the user ends in one line."""
+
+import pytest
+from click.testing import CliRunner
+
+from crosscheck.__main__ import main
+
+DRIVERS = ("engine-mutation", "kit-speed", "model-tests", "overlap-speed", "trace-speed")
+
+
+@pytest.mark.parametrize("command", DRIVERS)
+def test_a_target_that_does_not_exist_is_wrong_usage(command: str) -> None:
+    done = CliRunner().invoke(main, [command, "--target", "nosuch"])
+    assert done.exit_code == 2
+    assert "there is no target 'nosuch'" in done.stderr.splitlines()[-1]
+
+
+def test_a_target_that_cannot_be_started_is_said() -> None:
+    done = CliRunner().invoke(main, ["overlap-speed", "--target", "exec:no-such-command"])
+    assert done.exit_code == 3
+    words = "cannot start 'no-such-command': No such file or directory"
+    assert done.stderr == f"crosscheck: {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--count", "0"], "0 is not in the range x>=1"),
+        (["--only", "nosuch"], "there is nothing to change in a module whose name contains"),
+    ],
+)
+def test_a_survey_of_no_mutants_is_wrong_usage(options: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["engine-mutation", *options])
+    assert done.exit_code == 2
+    assert said in done.stderr.splitlines()[-1]
