@@ -72,6 +72,17 @@ def test_a_mistake_gets_one_line_and_a_status(
         assert done.stderr.count(b"\n") == 1
 
 
+def test_status_says_that_the_witness_is_lost_and_scrub_makes_a_new_one(disk: Path) -> None:
+    assert run("status", disk).returncode == 0
+    (disk / "witness").unlink()
+    done = run("status", disk)
+    assert done.returncode == 1 and b"witness lost" in done.stdout
+    assert b"3 membership records verified, 1 repaired" in run("scrub", disk).stdout
+    done = run("status", disk)
+    assert done.returncode == 0 and b"witness" not in done.stdout
+    assert run("fail", disk, 0).returncode == 0
+
+
 def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     opened = open_disk(disk)
     done = run("read", disk, 0)
