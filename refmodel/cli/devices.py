@@ -84,9 +84,12 @@ def status(disk: Path) -> None:
         shape, array = disk_of_array.geometry, disk_of_array.array
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
         click.echo(f"layout {shape.layout}, tolerates {shape.m} failed devices; spares: {spares}")
+        can_rebuild = array.roster.usable_spare() is not None
         for standing in standings:
             left = max(0, shape.repair_timer - standing.absent)
             waits = f", rebuild in {left:.0f} s" if standing.state == "absent" else ""
+            if not can_rebuild and standing.state in ("absent", "degraded"):
+                waits = ", no spare to rebuild it on"
             lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
             click.echo(
                 f"{standing.leg:<12} component {standing.component}  device {standing.device}  "

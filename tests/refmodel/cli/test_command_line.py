@@ -83,6 +83,16 @@ def test_status_says_that_the_witness_is_lost_and_scrub_makes_a_new_one(disk: Pa
     assert run("fail", disk, 0).returncode == 0
 
 
+def test_status_promises_a_rebuild_only_where_there_is_a_spare(tmp_path: Path) -> None:
+    for spares, waits in ((0, b"absent, no spare to rebuild it on"), (1, b"absent, rebuild in 3")):
+        disk = tmp_path / f"d{spares}"
+        run("create", disk, "--blocks", 64, "--spares", spares)
+        run("fail", disk, 0)
+        assert waits in run("status", disk).stdout
+    run("fail", disk, 2)  # the spare
+    assert b"absent, no spare to rebuild it on" in run("status", disk).stdout
+
+
 def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     opened = open_disk(disk)
     done = run("read", disk, 0)
