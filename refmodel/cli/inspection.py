@@ -8,9 +8,12 @@ from typing import IO
 import click
 from rich.live import Live
 
+from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
 from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
 from refmodel.core.finite_range import FiniteRange
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.engine.disk import Disk
 from refmodel.inplace.check import check as check_parity
 from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.scrub import Findings
@@ -118,9 +121,10 @@ def scrub(disk: Path) -> None:
                 fail("a device is away: parity cannot be compared", REFUSED)
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
+        away = _not_verified(engine)
     for what, count in found.verified.items():
         click.echo(f"{counted(count, what)} verified, {found.repaired[what]} repaired")
-    for line in (*found.lost, *found.contradictions):
+    for line in (*found.lost, *found.contradictions, *away):
         click.echo(line, err=True)
     if not found.clean:
         fail(
@@ -128,3 +132,12 @@ def scrub(disk: Path) -> None:
             f"and {counted(len(found.contradictions), 'contradiction')}",
             DAMAGED,
         )
+
+
+def _not_verified(disk: Disk) -> list[str]:
+    """Return a line for each device of an array whose copies a scrub cannot verify, or not all."""
+    return [
+        f"device {member.index} is {member.state}: its copies are not all verified"
+        for member in (disk.array.members if isinstance(disk, ArrayDisk) else ())
+        if member.state is not ACTIVE
+    ]

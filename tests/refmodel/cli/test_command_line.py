@@ -93,6 +93,23 @@ def test_status_promises_a_rebuild_only_where_there_is_a_spare(tmp_path: Path) -
     assert b"absent, no spare to rebuild it on" in run("status", disk).stdout
 
 
+def test_scrub_names_a_device_whose_label_is_gone(disk: Path) -> None:
+    run("write", disk, 0, "--fill", 7, "--count", 64)
+    size = (disk / "device-0").stat().st_size
+    os.truncate(disk / "device-0", 4096)
+    done = run("scrub", disk)  # one copy of the label is left
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"0 repaired" not in done.stdout.splitlines()[-1]  # of the chunks
+    assert 4096 < (disk / "device-0").stat().st_size <= size
+    os.truncate(disk / "device-0", 0)
+    done = run("scrub", disk)
+    assert done.returncode == 0
+    assert done.stderr == b"device 0 is absent: its copies are not all verified\n"
+    for command in ("replace", "settle"):
+        assert run(command, disk, *([0] if command == "replace" else [])).returncode == 0
+    assert run("scrub", disk).stderr == b""
+
+
 def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     opened = open_disk(disk)
     done = run("read", disk, 0)
