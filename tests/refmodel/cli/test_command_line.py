@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +111,45 @@ def test_scrub_names_a_device_whose_label_is_gone(disk: Path) -> None:
     for command in ("replace", "settle"):
         assert run(command, disk, *([0] if command == "replace" else [])).returncode == 0
     assert run("scrub", disk).stderr == b""
+
+
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it is ignored in a shell's job
+
+
+def test_ctrl_c_is_one_line_and_status_130(tmp_path: Path) -> None:
+    disk = tmp_path / "d"
+    words = ["bench", str(disk), "--profile", "hcibench-4k-write", "--operations", "1000000"]
+    with subprocess.Popen(
+        [*ENGINE, *words], stderr=subprocess.PIPE, preexec_fn=_interruptible
+    ) as bench:
+        while bench.poll() is None and not (disk / "control").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        bench.send_signal(signal.SIGINT)
+        _, errors = bench.communicate(timeout=60)
+    assert (bench.returncode, errors) == (130, b"refmodel: interrupted\n")
+    assert run("ls", disk).returncode == 0
+
+
+def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
+    script = """
+import os, signal, time
+from refmodel.core.interrupts import interrupts_repeated
+class Closed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+with interrupts_repeated():
+    Closed()
+    time.sleep(20)
+print("not interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, preexec_fn=_interruptible, timeout=60
+    )
+    assert done.stdout == b"" and done.stderr.endswith(b"KeyboardInterrupt\n")
+    assert b"ignored" not in done.stderr
 
 
 def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
