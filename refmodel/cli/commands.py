@@ -109,6 +109,7 @@ class Commands(click.Group):
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line of this process, or one that another process sent."""
+        standard_output.open_closed_streams()
         with interrupts_repeated():
             return super().main(*arguments, **options)
 

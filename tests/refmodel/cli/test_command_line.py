@@ -237,6 +237,28 @@ def test_nobody_reads_the_output(disk: Path) -> None:
         assert command.returncode == 1
 
 
+@pytest.mark.parametrize(
+    "redirected, words, status, message",
+    [
+        ("<&-", "write {disk} 0", 1, "refmodel: bad-request: a write is a whole number of blocks"),
+        ("<&-", "adapter", 0, ""),
+        (">&-", "status {disk}", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "read {disk} 0", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "--help", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "ls {disk}/nowhere", 1, "refmodel: there is no disk at"),
+        (">&-", "write {disk} 0 --text a", 0, ""),
+        ("2>&-", "ls {disk}/nowhere", 1, ""),
+    ],
+)
+def test_a_closed_standard_stream_is_one_line(
+    disk: Path, redirected: str, words: str, status: int, message: str
+) -> None:
+    command = " ".join([*ENGINE, words.format(disk=disk), redirected])
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == status
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == bool(message)
+
+
 def test_an_error_of_the_host_names_the_path() -> None:
     done = run("create", "/proc/d", "--blocks", 64)
     assert (done.returncode, done.stderr) == (1, b"refmodel: /proc/d: No such file or directory\n")
