@@ -20,6 +20,7 @@ from refmodel.cli.commands import (
     COMPRESSION,
     DEDUPLICATION,
     ENGINE,
+    FOLDER,
     MEMORY,
     given,
     main,
@@ -35,7 +36,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
     epilog="docs/workloads.md describes the profiles. "
     "Example: refmodel bench --profile hpe-8k-50 --scale 0.2",
 )
-@click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.argument("disk", metavar="[DIR]", type=FOLDER, required=False)
 @click.option(
     "--profile",
     metavar="NAME",

@@ -36,7 +36,18 @@ docs/engines.md)."""
 
 # Arguments and options that several commands have.
 
-DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
+
+class Folder(click.Path):
+    """The path of a folder. An empty one is wrong usage: it would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path of a folder is not empty; the current folder is '.'", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = Folder(path_type=Path)
+DISK = click.argument("disk", metavar="DIR", type=FOLDER)
 ENGINE = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),

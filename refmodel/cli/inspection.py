@@ -41,6 +41,10 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
     They say what it did since it was opened, and what it holds now. docs/counters.md describes
     each.
     """
+    if as_json and openmetrics:
+        raise click.UsageError("--json and --openmetrics exclude each other")
+    if cheap and not as_json:
+        raise click.UsageError("--cheap goes with --json only")
     with disk_at(disk) as opened:
         if as_json:
             click.echo(json.dumps(exporters.as_json(opened, walk=not cheap)))
@@ -92,6 +96,8 @@ def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
 
     Without an option it prints text.
     """
+    if html is not None and svg is not None:
+        raise click.UsageError("--html and --svg exclude each other")
     with disk_at(disk) as opened:
         found = log_structured(opened, "inspect")
         if html is not None:

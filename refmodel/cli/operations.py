@@ -160,9 +160,16 @@ def create_command(
     help="With --fill: number of blocks.",
 )
 @UNSYNCED
-@click.pass_obj
+@click.pass_context
 def write(
-    call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool
+    ctx: click.Context,
+    /,
+    disk: Path,
+    lba: int,
+    text: str | None,
+    fill: int | None,
+    count: int,
+    no_sync: bool,
 ) -> None:
     """Write what stdin has to the live view.
 
@@ -171,6 +178,9 @@ def write(
     """
     if text is not None and fill is not None:
         raise click.UsageError("--text and --fill exclude each other")
+    if fill is None and given(ctx, {"count": count}):
+        raise click.UsageError("--count goes with --fill only")
+    call: Call = ctx.obj
     if text is None and fill is None:
         call.stdin = sys.stdin.buffer.read()
     with disk_at(disk, no_sync) as opened:

@@ -62,6 +62,13 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["bench", "--scale", "nan"], 2, "not a finite number"),
         (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 1, "block size"),
         (["frobnicate"], 2, "No such command"),
+        (["write", "{disk}", "3", "--count", "2", "--text", "a"], 2, "--count goes with --fill"),
+        (["write", "{disk}", "3", "--count", "1"], 2, "--count goes with --fill"),
+        (["stats", "{disk}", "--cheap"], 2, "--cheap goes with --json"),
+        (["stats", "{disk}", "--json", "--openmetrics"], 2, "exclude each other"),
+        (["inspect", "{disk}", "--html", "{disk}.html", "--svg", "log"], 2, "exclude each other"),
+        (["create", "", "--blocks", "10"], 2, "the path of a folder is not empty"),
+        (["status", ""], 2, "the path of a folder is not empty"),
     ],
 )
 def test_a_mistake_gets_one_line_and_a_status(
