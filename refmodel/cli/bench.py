@@ -24,6 +24,7 @@ from refmodel.cli.commands import (
     MEMORY,
     given,
     main,
+    options_planned,
     run_on,
 )
 from refmodel.core.finite_range import FiniteRange
@@ -173,7 +174,7 @@ def bench_command(
             click.echo(line)
         return
     for name in names:
-        with progress(name) as watch_run:
+        with options_planned(), progress(name) as watch_run:
             result = runner.run(
                 name,
                 path=disk,

@@ -16,7 +16,7 @@ from refmodel import __version__
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.core import standard_output
-from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.core.interrupts import interrupts_repeated
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import closed_at_end
@@ -194,6 +194,15 @@ def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
     return Answer(done.stdout_bytes, stderr, done.exit_code)
+
+
+@contextmanager
+def options_planned() -> Iterator[None]:
+    """Plan a new disk in this `with` block: an option that it cannot have is wrong usage."""
+    try:
+        yield
+    except BadRequest as error:
+        raise click.UsageError(str(error)) from None
 
 
 def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:

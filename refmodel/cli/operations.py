@@ -20,6 +20,7 @@ from refmodel.cli.commands import (
     disk_at,
     given,
     main,
+    options_planned,
 )
 from refmodel.log_structured.geometry import CLEANERS
 from refmodel.observe.describe import counted
@@ -142,8 +143,9 @@ def create_command(
 
     The folder must be empty, or not exist.
     """
-    shape = plan(engine, blocks, **given(ctx, options))
-    cache = CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+    with options_planned():
+        shape = plan(engine, blocks, **given(ctx, options))
+        cache = CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
     create(disk, shape, cache=cache, allocate=allocate)
 
 

@@ -86,10 +86,10 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
         (["--profile", "netone-steady", "--engine", "redo-se"], 1, "has no devices that may fail"),
         (
             ["--profile", "4k-random-read", "--engine", "redo-se", "--layout", "mirror"],
-            1,
+            2,
             "no option --layout",
         ),
-        (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 1, "--cache-bytes"),
+        (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 2, "--cache-bytes"),
         (["--profile", "4k-random-read", "--json", "/nowhere/file"], 2, "/nowhere/file"),
         (["--profile", "cleaning", "--seed", "2"], 2, "takes no options"),
         (["--profile", "hpe"], 2, "'hpe' is not one of"),

@@ -47,7 +47,7 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["read", "{disk}", "64"], 1, "out-of-range"),
         (["write", "{disk}", "63", "--fill", "1", "--count", "2"], 1, "out-of-range"),
         (["write", "{disk}", "3"], 1, "this one has 0 bytes"),
-        (["create", "{disk}2", "--blocks", "99999999999999999"], 1, "pages"),
+        (["create", "{disk}2", "--blocks", "99999999999999999"], 2, "pages"),
         (["read", "{disk}", "0", "--view", "nope"], 1, "no-such-snapshot"),
         (["delete", "{disk}", "nope"], 1, "no-such-snapshot"),
         (["snapshot", "{disk}", "bad name"], 1, "bad-request"),
@@ -57,10 +57,19 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["ls", "{disk}/nowhere"], 1, "there is no disk"),
         (["create", "{disk}", "--blocks", "8"], 1, "not an empty folder"),
         (["create", "{disk}/new", "--blocks", "0"], 2, "not in the range"),
-        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "nan"], 1, "finite number"),
-        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 1, "finite number"),
+        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "nan"], 2, "finite number"),
+        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 2, "finite number"),
         (["bench", "--scale", "nan"], 2, "not a finite number"),
-        (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 1, "block size"),
+        (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 2, "block size"),
+        (["create", "{disk}2", "--blocks", "8", "--spares", "-1"], 2, "0 to 8 spares"),
+        (["create", "{disk}2", "--blocks", "8", "--fanout", "1"], 2, "the fanout"),
+        (["create", "{disk}2", "--blocks", "8", "--repair-share", "0"], 2, "1 to 99 percent"),
+        (
+            ["create", "{disk}2", "--blocks", "8", "--engine", "redo-se", "--layout", "mirror"],
+            2,
+            "no option --layout",
+        ),
+        (["create", "{disk}2", "--blocks", "8", "--cache-bytes", "5"], 2, "at least one block"),
         (["frobnicate"], 2, "No such command"),
         (["write", "{disk}", "3", "--count", "2", "--text", "a"], 2, "--count goes with --fill"),
         (["write", "{disk}", "3", "--count", "1"], 2, "--count goes with --fill"),
@@ -167,10 +176,15 @@ def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     assert run("read", disk, 0).returncode == 0
 
 
-def test_a_folder_that_is_no_disk(tmp_path: Path) -> None:
+def test_a_folder_without_a_good_label(tmp_path: Path) -> None:
     (tmp_path / "device-0").write_bytes(b"not a disk" * 1000)
     done = run("ls", tmp_path)
-    assert done.returncode == 1 and b"no device has a good label" in done.stderr
+    assert done.returncode == 5 and b"no device has a good label" in done.stderr
+    (tmp_path / "device-0").unlink()
+    assert run("ls", tmp_path).returncode == 1
+    (tmp_path / "witness").touch()
+    done = run("status", tmp_path)
+    assert done.returncode == 5 and b"every device was pulled or is gone" in done.stderr
 
 
 def test_adapter_answers_line_by_line_and_survives_bad_lines() -> None:
