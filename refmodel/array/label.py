@@ -95,13 +95,13 @@ def read(device: Device) -> Label | None:
 def read_all(enclosure: Enclosure) -> dict[int, Label]:
     """Return the good labels of the devices that are present, by number of the device.
 
-    Raises NotADisk if there is none or they contradict each other, DataLost if every device that
-    might have one is away.
+    Raises NotADisk if the folder has no devices or the labels contradict each other, DataLost if
+    every label is damaged, or every device that might have one is away.
     """
     found: dict[int, Label] = {}
     present = enclosure.present()
-    if not present and enclosure.pulled():
-        raise DataLost("every device was pulled; bring devices back")
+    if not present and (enclosure.pulled() or enclosure.has_witness()):
+        raise DataLost("every device was pulled or is gone; bring devices back")
     if not present:
         raise NotADisk(f"{enclosure.path} holds no devices")
     for index in present:
@@ -113,7 +113,7 @@ def read_all(enclosure: Enclosure) -> dict[int, Label]:
     if not found and not all(_answers(enclosure.device(index)) for index in present):
         raise DataLost("no device that answers has a good label; bring devices back")
     if not found:
-        raise NotADisk("no device has a good label: this is no disk, or its labels are damaged")
+        raise DataLost("no device has a good label: this is no disk, or its labels are damaged")
     if len(disks := {label.disk for label in found.values()}) > 1:
         raise NotADisk("the devices belong to different disks: " + ", ".join(sorted(disks)))
     return found

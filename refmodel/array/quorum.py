@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from refmodel.array import membership as records
-from refmodel.array.layout import MEMBERSHIP_BASE
+from refmodel.array.layout import MEMBERSHIP_BASE, PAGE
 from refmodel.array.member import Member
 from refmodel.array.membership import DeviceId, Membership
 from refmodel.core.errors import DataLost, HostRefused
@@ -127,6 +127,31 @@ class Quorum:
                     self._failed(seat.member, error)  # this stored a newer record
                     break
         return len(seats), wrong
+
+    @property
+    def witness_lost(self) -> bool:
+        """True if the layout has a witness, and its file is gone."""
+        return self._witnessed and not self._enclosure.has_witness()
+
+    def renew_witness(self) -> bool:
+        """Make a new witness, with the newest record, if the old one is lost. Returns whether.
+
+        A new witness knows nothing of what the lost one was told or has promised. So more than half
+        of the members must have the newest record: each record that counts is on one of them, and
+        each term that a majority promised was before theirs. Otherwise nothing is made.
+        """
+        if not self.witness_lost or not self.counts:
+            return False
+        page = records.encode(self._record)
+        members = [seat for seat in self._seats() if seat.member is not None]
+        try:
+            informed = sum(records.is_on(seat.device, page, seat.base) for seat in members)
+            if 2 * informed <= len(self._members):
+                return False
+            records.write(self._enclosure.renew_witness(2 * PAGE), page, base=0)
+        except (OSError, HostRefused):
+            return False
+        return True
 
     def uncounted(self) -> DataLost:
         """Return the error that says that the newest record does not count."""

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from typing import NamedTuple
 from refmodel.bench.workloads.fio_jobs import kind
 from refmodel.bench.workloads.workload import BLOCK, Access
 from refmodel.core.errors import NotADisk
+from refmodel.engine.disk import closed_at_end
 from refmodel.registry import DEFAULT, create, open_disk, plan
 
 TOOLS = ("fio", "qemu-img", "qemu-nbd")
@@ -206,7 +207,7 @@ def qemu_nbd(image: Path, socket: Path) -> Server:
 
 def _engine(folder: Path, socket: Path, layout: str, blocks: int, sync: bool) -> Server:
     create(folder / "disk", plan(DEFAULT, blocks, layout=layout), sync=False)
-    with closing(open_disk(folder / "disk", sync=False)) as disk:
+    with closed_at_end(open_disk(folder / "disk", sync=False)) as disk:
         for lba in range(0, blocks, FILL):
             disk.write(lba, os.urandom(min(FILL, blocks - lba) * BLOCK))
     command = [sys.executable, "-m", "refmodel", "serve", str(folder / "disk")]

@@ -29,6 +29,7 @@ from refmodel.bench.workloads.workload import (
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
+from refmodel.engine.disk import closed_at_end
 from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
@@ -116,7 +117,7 @@ def run(
             path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
         )
         with (
-            closing(open_disk(path, sync=sync, now=repair_clock, memory=memory)) as disk,
+            closed_at_end(open_disk(path, sync=sync, now=repair_clock, memory=memory)) as disk,
             closing(Callbacks()) as callbacks,
             _commands(path, callbacks, disk, run_command),
         ):

@@ -11,12 +11,12 @@ import random
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from refmodel.engine.disk import closed_at_end
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import BATCH, plan
 from refmodel.observe.families.common import device_bytes_written
@@ -63,8 +63,8 @@ def measure(live: float, snapshots: int, *, blocks: int = BLOCKS, rounds: int = 
     shm = Path("/dev/shm")
     with (
         tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder,
-        closing(_disk(Path(folder) / "roomy", blocks, roomy)) as before,
-        closing(_disk(Path(folder) / "tight", blocks, tight)) as steady,
+        closed_at_end(_disk(Path(folder) / "roomy", blocks, roomy)) as before,
+        closed_at_end(_disk(Path(folder) / "tight", blocks, tight)) as steady,
     ):
         for disk in (before, steady):
             for number in range(snapshots):

@@ -20,9 +20,11 @@ from refmodel.cli.commands import (
     COMPRESSION,
     DEDUPLICATION,
     ENGINE,
+    FOLDER,
     MEMORY,
     given,
     main,
+    options_planned,
     run_on,
 )
 from refmodel.core.finite_range import FiniteRange
@@ -35,7 +37,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
     epilog="docs/workloads.md describes the profiles. "
     "Example: refmodel bench --profile hpe-8k-50 --scale 0.2",
 )
-@click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.argument("disk", metavar="[DIR]", type=FOLDER, required=False)
 @click.option(
     "--profile",
     metavar="NAME",
@@ -172,7 +174,7 @@ def bench_command(
             click.echo(line)
         return
     for name in names:
-        with progress(name) as watch_run:
+        with options_planned(), progress(name) as watch_run:
             result = runner.run(
                 name,
                 path=disk,

@@ -16,17 +16,19 @@ from refmodel import __version__
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.core import standard_output
-from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.core.interrupts import interrupts_repeated
 from refmodel.engine.array_disk import ArrayDisk
+from refmodel.engine.disk import closed_at_end
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.page_store import MEMORY as PAGES_MEMORY
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
 from refmodel.serving.command_socket import Answer
-from refmodel.serving.exit_status import explained
+from refmodel.serving.exit_status import INTERRUPTED, explained
 
 EPILOG = """Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has
-the disk open; 5 data is lost or damaged.
+the disk open; 5 data is lost or damaged; 130 interrupted by Ctrl-C, a change may have happened.
 
 Shell completion: eval "$(_REFMODEL_COMPLETE=bash_source refmodel)" (or zsh_source; for fish see
 docs/engines.md)."""
@@ -34,7 +36,18 @@ docs/engines.md)."""
 
 # Arguments and options that several commands have.
 
-DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
+
+class Folder(click.Path):
+    """The path of a folder. An empty one is wrong usage: it would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path of a folder is not empty; the current folder is '.'", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = Folder(path_type=Path)
+DISK = click.argument("disk", metavar="DIR", type=FOLDER)
 ENGINE = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),
@@ -105,6 +118,12 @@ class Commands(click.Group):
 
     command_class = Command
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line of this process, or one that another process sent."""
+        standard_output.open_closed_streams()
+        with interrupts_repeated():
+            return super().main(*arguments, **options)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember the command line, in case another process has to run it."""
         ctx.obj = Call(list(args))
@@ -112,6 +131,8 @@ class Commands(click.Group):
             return super().parse_args(ctx, args)
         except OSError as error:  # `--help` cannot be written
             fail(*explained(error))
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, here or in the process that has the disk open."""
@@ -126,6 +147,8 @@ class Commands(click.Group):
             sys.exit(answer.status)
         except (DiskError, NotADisk, OSError) as error:
             fail(*explained(error))
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which `--help` shows them."""
@@ -165,10 +188,21 @@ def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
         done = CliRunner().invoke(main, arguments, input=stdin)  # it has streams of its own
     finally:
         _served.reset(token)
+    if done.exit_code == INTERRUPTED:
+        raise KeyboardInterrupt  # it is this process that the user wants to end
     stderr = done.stderr_bytes or b""
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
     return Answer(done.stdout_bytes, stderr, done.exit_code)
+
+
+@contextmanager
+def options_planned() -> Iterator[None]:
+    """Plan a new disk in this `with` block: an option that it cannot have is wrong usage."""
+    try:
+        yield
+    except BadRequest as error:
+        raise click.UsageError(str(error)) from None
 
 
 def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
@@ -189,13 +223,8 @@ def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     if (served := _served.get()) is not None:
         yield served
         return
-    disk = open_disk(path, sync=not no_sync)
-    try:
+    with closed_at_end(open_disk(path, sync=not no_sync)) as disk:
         yield disk
-    except BaseException:
-        disk.abandon()
-        raise
-    disk.close()
 
 
 def log_structured(disk: Disk, command: str) -> LogStructuredDisk:

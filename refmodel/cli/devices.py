@@ -70,13 +70,13 @@ def settle(disk: Path) -> None:
         opened.settle()
 
 
-@main.command(epilog="Exit status: 0 if every component is active, else 1.")
+@main.command(epilog="Exit status: 0 if every component is active and no witness is lost, else 1.")
 @DISK
 def status(disk: Path) -> None:
     """Show the state of each component.
 
     A component is the part of a leg on one device. It is active, absent, degraded, stale or
-    resyncing.
+    resyncing. Two mirrors have a witness besides; if it is lost, `refmodel scrub` makes a new one.
     """
     with disk_at(disk) as opened:
         disk_of_array = array_disk(opened)
@@ -84,12 +84,17 @@ def status(disk: Path) -> None:
         shape, array = disk_of_array.geometry, disk_of_array.array
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
         click.echo(f"layout {shape.layout}, tolerates {shape.m} failed devices; spares: {spares}")
+        can_rebuild = array.roster.usable_spare() is not None
         for standing in standings:
             left = max(0, shape.repair_timer - standing.absent)
             waits = f", rebuild in {left:.0f} s" if standing.state == "absent" else ""
+            if not can_rebuild and standing.state in ("absent", "degraded"):
+                waits = ", no spare to rebuild it on"
             lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
             click.echo(
                 f"{standing.leg:<12} component {standing.component}  device {standing.device}  "
                 f"{standing.state}{waits}{lacks}"
             )
-    sys.exit(0 if array.redundant else REFUSED)
+        if lost := array.roster.quorum.witness_lost:
+            click.echo("witness lost: refmodel scrub makes a new one once both mirrors are there")
+    sys.exit(0 if array.redundant and not lost else REFUSED)

@@ -8,9 +8,12 @@ from typing import IO
 import click
 from rich.live import Live
 
+from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
 from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
 from refmodel.core.finite_range import FiniteRange
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.engine.disk import Disk
 from refmodel.inplace.check import check as check_parity
 from refmodel.inplace.disk import InPlaceDisk
 from refmodel.log_structured.scrub import Findings
@@ -38,6 +41,10 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
     They say what it did since it was opened, and what it holds now. docs/counters.md describes
     each.
     """
+    if as_json and openmetrics:
+        raise click.UsageError("--json and --openmetrics exclude each other")
+    if cheap and not as_json:
+        raise click.UsageError("--cheap goes with --json only")
     with disk_at(disk) as opened:
         if as_json:
             click.echo(json.dumps(exporters.as_json(opened, walk=not cheap)))
@@ -89,6 +96,8 @@ def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
 
     Without an option it prints text.
     """
+    if html is not None and svg is not None:
+        raise click.UsageError("--html and --svg exclude each other")
     with disk_at(disk) as opened:
         found = log_structured(opened, "inspect")
         if html is not None:
@@ -118,9 +127,10 @@ def scrub(disk: Path) -> None:
                 fail("a device is away: parity cannot be compared", REFUSED)
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
+        away = _not_verified(engine)
     for what, count in found.verified.items():
         click.echo(f"{counted(count, what)} verified, {found.repaired[what]} repaired")
-    for line in (*found.lost, *found.contradictions):
+    for line in (*found.lost, *found.contradictions, *away):
         click.echo(line, err=True)
     if not found.clean:
         fail(
@@ -128,3 +138,12 @@ def scrub(disk: Path) -> None:
             f"and {counted(len(found.contradictions), 'contradiction')}",
             DAMAGED,
         )
+
+
+def _not_verified(disk: Disk) -> list[str]:
+    """Return a line for each device of an array whose copies a scrub cannot verify, or not all."""
+    return [
+        f"device {member.index} is {member.state}: its copies are not all verified"
+        for member in (disk.array.members if isinstance(disk, ArrayDisk) else ())
+        if member.state is not ACTIVE
+    ]

@@ -20,6 +20,7 @@ from refmodel.cli.commands import (
     disk_at,
     given,
     main,
+    options_planned,
 )
 from refmodel.log_structured.geometry import CLEANERS
 from refmodel.observe.describe import counted
@@ -142,8 +143,9 @@ def create_command(
 
     The folder must be empty, or not exist.
     """
-    shape = plan(engine, blocks, **given(ctx, options))
-    cache = CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+    with options_planned():
+        shape = plan(engine, blocks, **given(ctx, options))
+        cache = CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
     create(disk, shape, cache=cache, allocate=allocate)
 
 
@@ -160,9 +162,16 @@ def create_command(
     help="With --fill: number of blocks.",
 )
 @UNSYNCED
-@click.pass_obj
+@click.pass_context
 def write(
-    call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool
+    ctx: click.Context,
+    /,
+    disk: Path,
+    lba: int,
+    text: str | None,
+    fill: int | None,
+    count: int,
+    no_sync: bool,
 ) -> None:
     """Write what stdin has to the live view.
 
@@ -171,6 +180,9 @@ def write(
     """
     if text is not None and fill is not None:
         raise click.UsageError("--text and --fill exclude each other")
+    if fill is None and given(ctx, {"count": count}):
+        raise click.UsageError("--count goes with --fill only")
+    call: Call = ctx.obj
     if text is None and fill is None:
         call.stdin = sys.stdin.buffer.read()
     with disk_at(disk, no_sync) as opened:

@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from refmodel.array.component import Meter
 from refmodel.core.errors import Unsupported
@@ -187,3 +189,20 @@ class Disk(ABC):
     def lacks(self, what: str) -> Unsupported:
         """Return the refusal of something that the engine does not have."""
         return Unsupported(f"the engine {self.geometry.engine} has no {what}")
+
+
+D = TypeVar("D", bound=Disk)
+
+
+@contextmanager
+def closed_at_end(disk: D) -> Iterator[D]:
+    """Yield a disk, and close it at the end. If the block ends with an error, abandon the disk.
+
+    An error, or Ctrl-C, may cut a request short: then there is nothing that `close` could finish.
+    """
+    try:
+        yield disk
+    except BaseException:
+        disk.abandon()
+        raise
+    disk.close()

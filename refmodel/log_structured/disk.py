@@ -199,7 +199,8 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def _quiesce(self) -> None:
         """Let everything happen that is in flight. Raises UnknownOutcome."""
         while self.state.in_flight:
-            self.scheduler.step()
+            if not self.scheduler.step():
+                self.broken = True  # the process that it waits for was cut short, as by Ctrl-C
             self.require_usable()
 
     def _checkpoint(self) -> None:

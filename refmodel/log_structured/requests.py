@@ -172,7 +172,7 @@ class Requests:
                         yield TURN
             except (DiskError, OSError) as error:
                 self._disk.broken, self._error = True, error
-            except Exception:
+            except (Exception, KeyboardInterrupt):
                 self._disk.broken = True
                 raise
 
@@ -239,7 +239,7 @@ class Requests:
                 state.submit(record)
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
-            except Exception:
+            except (Exception, KeyboardInterrupt):
                 self._disk.broken = True
                 raise
         finally:

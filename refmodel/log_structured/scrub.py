@@ -50,9 +50,11 @@ def scrub(disk: LogStructuredDisk) -> Findings:
             found.verified["label"] += member.reachable
             found.repaired["label"] += disk.array.verify_label(member)
         if disk.array.writable:
-            present, wrong = disk.array.roster.quorum.verify()
-            found.verified["membership record"] += present
-            found.repaired["membership record"] += wrong
+            quorum = disk.array.roster.quorum
+            present, wrong = quorum.verify()
+            made = quorum.renew_witness()
+            found.verified["membership record"] += present + made
+            found.repaired["membership record"] += wrong + made
     except DataLost as lost:
         found.contradictions.append(f"a label or a record of the members cannot be written: {lost}")
 

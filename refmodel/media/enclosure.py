@@ -81,20 +81,24 @@ class Enclosure:
     def witness(self) -> Device | None:
         """Return the witness, the small device that decides which of two halves is current.
 
-        None if there is none.
+        None if there is none. One whose file was removed while it is open is none, either.
         """
-        try:
-            return self._opened(WITNESS)
-        except FileNotFoundError:
-            return None
+        return self._opened(WITNESS) if self.has_witness() else None
+
+    def has_witness(self) -> bool:
+        """Return whether the file of the witness is there."""
+        return (self.path / WITNESS).exists()
+
+    def renew_witness(self, size: int) -> Device:
+        """Make a new, all-zero witness of `size` bytes where its file is gone, and return it."""
+        self._forget(WITNESS)
+        FileDevice.create(self.path / WITNESS, size)
+        return self._opened(WITNESS)
 
     def pull(self, index: int) -> None:
         """Pull a device out, if it is present. It keeps everything that was written to it."""
         name = _name(index)
-        if (device := self._open.pop(name, None)) is not None:
-            device.close()
-        if self._power is not None:
-            self._power.forget(name)
+        self._forget(name)
         if (self.path / name).exists():
             os.replace(self.path / name, self.path / (name + PULLED))
 
@@ -129,6 +133,13 @@ class Enclosure:
             if file.name.endswith(suffix)
         )
         return sorted(int(match[1]) for match in matches if match)
+
+    def _forget(self, name: str) -> None:
+        """Close a device, if it is open: its file goes away, or is gone already."""
+        if (device := self._open.pop(name, None)) is not None:
+            device.close()
+        if self._power is not None:
+            self._power.forget(name)
 
     def _opened(self, name: str) -> Device:
         if name not in self._open:

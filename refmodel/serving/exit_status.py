@@ -5,6 +5,7 @@ from refmodel.core.errors import DataLost, DiskBusy, DiskError
 REFUSED = 1  # the operation was refused, and changed nothing
 BUSY = 4  # another process has the disk open
 DAMAGED = 5  # data is lost or damaged
+INTERRUPTED = 130  # by Ctrl-C; a change may have happened
 
 
 def explained(error: Exception) -> tuple[str, int]:

@@ -225,6 +225,64 @@ def test_scrub_rewrites_what_a_voter_has_wrong(bay: Bay) -> None:
             assert records.is_on(device, page, base)
 
 
+@pytest.mark.parametrize("opened", [True, False])
+def test_scrub_makes_a_lost_witness_again(bay: Bay, opened: bool) -> None:
+    """With the new witness, one mirror has a majority again, and the other one is stale."""
+    assert isinstance(bay.disk, LogStructuredDisk)
+    if opened:
+        (bay.folder / WITNESS).unlink()
+    else:
+        bay.reopen(0, 1, witness=False)
+        (bay.folder / (WITNESS + ".pulled")).unlink()
+    assert bay.disk.array.roster.quorum.witness_lost
+    found = scrub(bay.disk)
+    assert (found.verified["membership record"], found.repaired["membership record"]) == (3, 1)
+    with closing(FileDevice(bay.folder / WITNESS, sync=False)) as device:
+        assert records.is_on(device, records.encode(bay.record(0)), base=0)
+    assert scrub(bay.disk).repaired.total() == 0
+    bay.disk.fail(1)
+    bay.disk.write(0, block(2))
+    bay.reopen(0)
+    assert bay.disk.read(0) == block(2)
+    with pytest.raises(DataLost, match="no device that is here has a current performance leg"):
+        bay.reopen(1)
+    bay.reopen(0, 1)
+    assert bay.disk.read(0) == block(2)
+
+
+def test_a_lost_witness_is_not_made_again_without_both_mirrors(bay: Bay) -> None:
+    """Device 0 and the lost witness alone know that device 1 is absent."""
+    assert isinstance(bay.disk, LogStructuredDisk)
+    bay.disk.fail(1)
+    (bay.folder / WITNESS).unlink()
+    assert scrub(bay.disk).repaired["membership record"] == 0
+    assert bay.disk.array.roster.quorum.witness_lost
+    bay.disk.return_(1)
+    assert scrub(bay.disk).repaired["membership record"] == 1
+    assert not bay.disk.array.roster.quorum.witness_lost
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+def test_a_power_cut_while_a_witness_is_made_leaves_one_without_a_vote(
+    bay: Bay, writes: int
+) -> None:
+    assert isinstance(bay.disk, LogStructuredDisk)
+    scrub(bay.disk)
+    (bay.folder / WITNESS).unlink()
+    assert scrub(bay.disk).repaired.total() == 1
+    (bay.folder / WITNESS).unlink()
+    bay.power.cut_at(writes)
+    with pytest.raises(PowerCut):
+        bay.disk.array.roster.quorum.renew_witness()
+    bay.restore()
+    if writes == 1:
+        with pytest.raises(DataLost, match="only 1 of 3 members are there"):
+            bay.reopen(0)
+    bay.reopen(0, 1)
+    assert bay.disk.read(0) == block(1)
+    assert scrub(bay.disk).repaired.total() == 0
+
+
 def test_a_device_that_fails_while_scrub_looks_at_its_record_is_absent(
     bay: Bay, monkeypatch: pytest.MonkeyPatch
 ) -> None:

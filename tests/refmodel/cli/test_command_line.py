@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,7 +47,7 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["read", "{disk}", "64"], 1, "out-of-range"),
         (["write", "{disk}", "63", "--fill", "1", "--count", "2"], 1, "out-of-range"),
         (["write", "{disk}", "3"], 1, "this one has 0 bytes"),
-        (["create", "{disk}2", "--blocks", "99999999999999999"], 1, "pages"),
+        (["create", "{disk}2", "--blocks", "99999999999999999"], 2, "pages"),
         (["read", "{disk}", "0", "--view", "nope"], 1, "no-such-snapshot"),
         (["delete", "{disk}", "nope"], 1, "no-such-snapshot"),
         (["snapshot", "{disk}", "bad name"], 1, "bad-request"),
@@ -54,11 +57,27 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["ls", "{disk}/nowhere"], 1, "there is no disk"),
         (["create", "{disk}", "--blocks", "8"], 1, "not an empty folder"),
         (["create", "{disk}/new", "--blocks", "0"], 2, "not in the range"),
-        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "nan"], 1, "finite number"),
-        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 1, "finite number"),
+        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "nan"], 2, "finite number"),
+        (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 2, "finite number"),
         (["bench", "--scale", "nan"], 2, "not a finite number"),
-        (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 1, "block size"),
+        (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 2, "block size"),
+        (["create", "{disk}2", "--blocks", "8", "--spares", "-1"], 2, "0 to 8 spares"),
+        (["create", "{disk}2", "--blocks", "8", "--fanout", "1"], 2, "the fanout"),
+        (["create", "{disk}2", "--blocks", "8", "--repair-share", "0"], 2, "1 to 99 percent"),
+        (
+            ["create", "{disk}2", "--blocks", "8", "--engine", "redo-se", "--layout", "mirror"],
+            2,
+            "no option --layout",
+        ),
+        (["create", "{disk}2", "--blocks", "8", "--cache-bytes", "5"], 2, "at least one block"),
         (["frobnicate"], 2, "No such command"),
+        (["write", "{disk}", "3", "--count", "2", "--text", "a"], 2, "--count goes with --fill"),
+        (["write", "{disk}", "3", "--count", "1"], 2, "--count goes with --fill"),
+        (["stats", "{disk}", "--cheap"], 2, "--cheap goes with --json"),
+        (["stats", "{disk}", "--json", "--openmetrics"], 2, "exclude each other"),
+        (["inspect", "{disk}", "--html", "{disk}.html", "--svg", "log"], 2, "exclude each other"),
+        (["create", "", "--blocks", "10"], 2, "the path of a folder is not empty"),
+        (["status", ""], 2, "the path of a folder is not empty"),
     ],
 )
 def test_a_mistake_gets_one_line_and_a_status(
@@ -72,6 +91,83 @@ def test_a_mistake_gets_one_line_and_a_status(
         assert done.stderr.count(b"\n") == 1
 
 
+def test_status_says_that_the_witness_is_lost_and_scrub_makes_a_new_one(disk: Path) -> None:
+    assert run("status", disk).returncode == 0
+    (disk / "witness").unlink()
+    done = run("status", disk)
+    assert done.returncode == 1 and b"witness lost" in done.stdout
+    assert b"3 membership records verified, 1 repaired" in run("scrub", disk).stdout
+    done = run("status", disk)
+    assert done.returncode == 0 and b"witness" not in done.stdout
+    assert run("fail", disk, 0).returncode == 0
+
+
+def test_status_promises_a_rebuild_only_where_there_is_a_spare(tmp_path: Path) -> None:
+    for spares, waits in ((0, b"absent, no spare to rebuild it on"), (1, b"absent, rebuild in 3")):
+        disk = tmp_path / f"d{spares}"
+        run("create", disk, "--blocks", 64, "--spares", spares)
+        run("fail", disk, 0)
+        assert waits in run("status", disk).stdout
+    run("fail", disk, 2)  # the spare
+    assert b"absent, no spare to rebuild it on" in run("status", disk).stdout
+
+
+def test_scrub_names_a_device_whose_label_is_gone(disk: Path) -> None:
+    run("write", disk, 0, "--fill", 7, "--count", 64)
+    size = (disk / "device-0").stat().st_size
+    os.truncate(disk / "device-0", 4096)
+    done = run("scrub", disk)  # one copy of the label is left
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"0 repaired" not in done.stdout.splitlines()[-1]  # of the chunks
+    assert 4096 < (disk / "device-0").stat().st_size <= size
+    os.truncate(disk / "device-0", 0)
+    done = run("scrub", disk)
+    assert done.returncode == 0
+    assert done.stderr == b"device 0 is absent: its copies are not all verified\n"
+    for command in ("replace", "settle"):
+        assert run(command, disk, *([0] if command == "replace" else [])).returncode == 0
+    assert run("scrub", disk).stderr == b""
+
+
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it is ignored in a shell's job
+
+
+def test_ctrl_c_is_one_line_and_status_130(tmp_path: Path) -> None:
+    disk = tmp_path / "d"
+    words = ["bench", str(disk), "--profile", "hcibench-4k-write", "--operations", "1000000"]
+    with subprocess.Popen(
+        [*ENGINE, *words], stderr=subprocess.PIPE, preexec_fn=_interruptible
+    ) as bench:
+        while bench.poll() is None and not (disk / "control").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        bench.send_signal(signal.SIGINT)
+        _, errors = bench.communicate(timeout=60)
+    assert (bench.returncode, errors) == (130, b"refmodel: interrupted\n")
+    assert run("ls", disk).returncode == 0
+
+
+def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
+    script = """
+import os, signal, time
+from refmodel.core.interrupts import interrupts_repeated
+class Closed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+with interrupts_repeated():
+    Closed()
+    time.sleep(20)
+print("not interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, preexec_fn=_interruptible, timeout=60
+    )
+    assert done.stdout == b"" and done.stderr.endswith(b"KeyboardInterrupt\n")
+    assert b"ignored" not in done.stderr
+
+
 def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     opened = open_disk(disk)
     done = run("read", disk, 0)
@@ -80,10 +176,15 @@ def test_two_processes_cannot_open_one_disk(disk: Path) -> None:
     assert run("read", disk, 0).returncode == 0
 
 
-def test_a_folder_that_is_no_disk(tmp_path: Path) -> None:
+def test_a_folder_without_a_good_label(tmp_path: Path) -> None:
     (tmp_path / "device-0").write_bytes(b"not a disk" * 1000)
     done = run("ls", tmp_path)
-    assert done.returncode == 1 and b"no device has a good label" in done.stderr
+    assert done.returncode == 5 and b"no device has a good label" in done.stderr
+    (tmp_path / "device-0").unlink()
+    assert run("ls", tmp_path).returncode == 1
+    (tmp_path / "witness").touch()
+    done = run("status", tmp_path)
+    assert done.returncode == 5 and b"every device was pulled or is gone" in done.stderr
 
 
 def test_adapter_answers_line_by_line_and_survives_bad_lines() -> None:
@@ -155,6 +256,28 @@ def test_nobody_reads_the_output(disk: Path) -> None:
             command.stdout.close()
             assert command.stderr.read() == b""
         assert command.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "redirected, words, status, message",
+    [
+        ("<&-", "write {disk} 0", 1, "refmodel: bad-request: a write is a whole number of blocks"),
+        ("<&-", "adapter", 0, ""),
+        (">&-", "status {disk}", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "read {disk} 0", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "--help", 1, "refmodel: output: Bad file descriptor"),
+        (">&-", "ls {disk}/nowhere", 1, "refmodel: there is no disk at"),
+        (">&-", "write {disk} 0 --text a", 0, ""),
+        ("2>&-", "ls {disk}/nowhere", 1, ""),
+    ],
+)
+def test_a_closed_standard_stream_is_one_line(
+    disk: Path, redirected: str, words: str, status: int, message: str
+) -> None:
+    command = " ".join([*ENGINE, words.format(disk=disk), redirected])
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == status
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == bool(message)
 
 
 def test_an_error_of_the_host_names_the_path() -> None:

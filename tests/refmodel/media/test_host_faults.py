@@ -15,6 +15,7 @@ from refmodel.array.member import ComponentState
 from refmodel.core.errors import DiskError, HostFull, HostRefused, UnknownOutcome
 from refmodel.log_structured.scrub import scrub
 from refmodel.registry import create as create_any
+from refmodel.runtime.effects import Process
 from support.disks import TINY, block
 from support.host_faults import full, refusing
 
@@ -223,6 +224,37 @@ def test_memory_is_refused(make: Make, folder: Path) -> None:
     disk = open_disk(folder, sync=False)
     reads(disk, {1: 1, 2: 2})  # it was in the log
     disk.close()
+
+
+@pytest.mark.parametrize("method", ["apply", "submit", "log_append"])
+def test_ctrl_c_cuts_an_operation_short(make: Make, folder: Path, method: str) -> None:
+    """The disk is unusable then, and can be closed: nothing waits for the process that is gone."""
+    disk = make(BLOCKS)
+    disk.write(1, block(1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk.state, method, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            disk.write(2, block(2))
+    with pytest.raises(UnknownOutcome):
+        disk.write(3, block(3))
+    disk.close()
+    disk = open_disk(folder, sync=False)
+    assert disk.read(1) == block(1)
+    assert disk.read(2) in (block(2), bytes(512))  # nobody can say whether it happened
+    disk.close()
+
+
+def test_ctrl_c_loses_the_process_that_makes_records_durable(make: Make) -> None:
+    def interrupted() -> Process[None]:
+        yield from ()
+        raise KeyboardInterrupt
+
+    disk = make(BLOCKS)
+    disk.scheduler._running[0].process = interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        disk.write(2, block(2))
+    with pytest.raises(UnknownOutcome):
+        disk.close()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
