@@ -3,9 +3,9 @@
     python proofs/disk/crash_states.py [OPERATIONS] [SEED] [--trees]
 
 After every block I/O of every operation the power fails. Of what no flush covered, subsets of
-blocks survive (`conformance.media.subsets`), and headers and log records are torn: a subset of their
-sectors survives. Another process opens the disk: every view must be as before the operation or as
-after it.
+blocks survive (`conformance.media.subsets`), and headers and log records are torn: a subset of
+their sectors survives. Another process opens the disk: every view must be as before the operation
+or as after it.
 """
 
 import random

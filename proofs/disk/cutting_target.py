@@ -38,7 +38,8 @@ class CuttingTarget(ProcessTarget):
     def request(self, message: Message) -> Message:
         """Return the response. Raises PowerCut where the power failed, TargetFailure where no
         answer came."""
-        response = super().request(message | {key: long(message[key]) for key in NAMES & set(message)})
+        names = {key: long(message[key]) for key in NAMES & set(message)}
+        response = super().request(message | names)
         if "cut" in message and response.get("error") == "unknown-outcome":
             raise PowerCut()
         return response
