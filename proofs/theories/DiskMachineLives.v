@@ -41,7 +41,8 @@ Definition left_by (l : loss) (m : medium block) : medium block :=
   Medium (match l with
           | KeepAll => read_block m | LoseAll => with_torn (stable m) | TearOnly => with_torn (read_block m)
           | TearSealed => λ a,
-              if decide (tears_to a torn_block ∧ ¬ tears a ∧ other_words m a = true) then torn_block
+              if other_words m a then
+                if decide (tears_to a torn_block ∧ ¬ tears a) then torn_block else read_block m a
               else read_block m a
           end) [].
 
@@ -119,7 +120,8 @@ Proof.
   intros a. destruct l; simpl; [left; apply read_may_hold|..].
   - destruct (decide _); [by right; left|by left; left].
   - destruct (decide _); [by right; left|left; apply read_may_hold].
-  - destruct (decide _) as [(Ht&Hno&Hother)|]; [|left; apply read_may_hold]. right. right.
+  - destruct (other_words m a) eqn:Hother; [|left; apply read_may_hold].
+    destruct (decide _) as [(Ht&Hno)|]; [|left; apply read_may_hold]. right. right.
     split_and!; [done..|]. intros Hall. unfold other_words in Hother.
     apply existsb_exists in Hother as ([a' b]&Hin%elem_of_list_In&[Ha Hb]%bool_decide_eq_true).
     simpl in *. subst a'. by rewrite (Hall b) in Hb.
