@@ -3,8 +3,9 @@
     python proofs/disk/crash_states.py [OPERATIONS] [SEED] [--trees]
 
 After every block I/O of every operation the power fails. Of what no flush covered, subsets of
-blocks survive (`conformance.media.subsets`). Another process opens the disk: every view must be as
-before the operation or as after it.
+blocks survive (`conformance.media.subsets`), and headers and log records are torn: a subset of
+their sectors survives. Another process opens the disk: every view must be as before the operation
+or as after it.
 """
 
 import random
@@ -14,9 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kill_disk import BLOCKS, NUMBERS, Content, Process, created, holds, requested
+from kill_disk import BLOCK, BLOCKS, NUMBERS, Content, Process, created, holds, requested
 
 from conformance.media import logwrites, subsets
+
+LOG_RECORDS = 4
+SEALED = 3 + LOG_RECORDS  # superblock, two headers and the log: where the other blocks begin
+# As many snapshots, deletions and reverts as writes: their records name a snapshot, in two sectors.
+WEIGHTS = (30, 5, 25, 20, 10, 4, 6)
 
 
 def crash_states(
@@ -30,8 +36,21 @@ def crash_states(
             stable, pending = laid(stable, pending), []
         if entry is not None and entry.moves:
             pending.append(entry)
-        for masks in subsets.subsets([1] * len(pending), choose, few=3, sampled=2):
-            yield laid(stable, [write for write, mask in zip(pending, masks, strict=True) if mask])
+        sizes = [len(parts(write)) for write in pending]
+        for masks in subsets.subsets(sizes, choose, few=3, sampled=2):
+            survived = [
+                part
+                for write, mask in zip(pending, masks, strict=True)
+                for i, part in enumerate(parts(write))
+                if mask >> i & 1
+            ]
+            yield laid(stable, survived)
+
+
+def parts(write: logwrites.Write) -> list[logwrites.Write]:
+    """Return what a power cut keeps or loses on its own: the sectors of a header or a log record,
+    another block whole."""
+    return write.atoms(logwrites.SECTOR) if write.offset < SEALED * BLOCK else [write]
 
 
 def laid(stable: bytes, writes: list[logwrites.Write]) -> bytes:
@@ -51,13 +70,13 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"
         copy.mkdir()
-        created(disk, log_records=4, snapshots=6)
+        created(disk, log_records=LOG_RECORDS, snapshots=6)
         process = Process(disk, "--log-writes", log)
         process.ask({"op": "hello"})
         content: Content = ([0] * BLOCKS, {})
         stable, at = (disk / "blocks").read_bytes(), logwrites.START
         for operation in range(operations):
-            message, after = requested(choose, content)
+            message, after = requested(choose, content, WEIGHTS)
             answer = process.ask(message)
             assert answer is not None, "the process is gone"
             if not answer["ok"]:

@@ -10,22 +10,26 @@ at all.
 
 import base64
 import json
+import os
 import random
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
+PROGRAM = Path(os.environ.get("PROVED_DISK", Path(__file__).parents[2] / "build" / "proved-disk"))
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
 # Of the command line: numbers, and options of `create`.
 NUMBERS = [int(word) for word in sys.argv[1:] if word.isdigit()]
 OPTIONS = [word for word in sys.argv[1:] if word.startswith("--")]
 Message = dict[str, Any]
+# Of a long name the log record takes two sectors: the names differ in the second one.
+COMMON = "s" * 58
 # The live view and the snapshots, a number per block.
 Content = tuple[list[int], dict[str, list[int]]]
 
@@ -42,14 +46,18 @@ def created(disk: Path, log_records: int, snapshots: int) -> None:
     subprocess.run([PROGRAM, "create", disk, *options, *OPTIONS], check=True)
 
 
-def requested(choose: random.Random, content: Content) -> tuple[Message, Content]:
+def requested(
+    choose: random.Random,
+    content: Content,
+    weights: Sequence[int] = (60, 10, 8, 6, 4, 4, 8),
+) -> tuple[Message, Content]:
     """Return a request, and what the disk holds after it."""
     live, snaps = list(content[0]), dict(content[1])
     lba = choose.randrange(BLOCKS)
     count = choose.randint(1, min(8, BLOCKS - lba))
     match choose.choices(
         ["write", "unmap", "snapshot", "delete", "revert", "checkpoint", "clean"],
-        [60, 10, 8, 6, 4, 4, 8],
+        weights,
     )[0]:
         case "write":
             tag = choose.randrange(1, 1 << 30)
@@ -60,7 +68,7 @@ def requested(choose: random.Random, content: Content) -> tuple[Message, Content
             live[lba : lba + count] = [0] * count
             message = {"op": "unmap", "lba": lba, "count": count}
         case "snapshot" if len(snaps) < 6:
-            name = f"s{choose.randrange(1 << 30)}"
+            name = f"{COMMON}{choose.randrange(10**6):06}"
             snaps[name] = list(live)
             message = {"op": "snapshot", "name": name}
         case "delete" if snaps:

@@ -34,16 +34,22 @@ ORDER = [
 ORDER += ["server", "main"]
 
 
-def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
-    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not
-    fit the source."""
+def built(
+    folder: Path, bug: dict[str, str], file: str = "scheduler.ml", *also: dict[str, str]
+) -> Path:
+    """Return the disk with the bug, which may be several changes of one file, compiled in `folder`.
+    Raises SystemExit if it does not fit the source."""
     for path in SOURCES.glob("*.ml*"):
         shutil.copy(path, folder)
     source = folder / file
     text = source.read_text()
-    if text.count(bug["old"]) != 1:
-        raise SystemExit(f"{bug['what']}: its text is {text.count(bug['old'])} times in {file}")
-    source.write_text(text.replace(bug["old"], bug["new"]))
+    for change in (bug, *also):
+        if text.count(change["old"]) != 1:
+            raise SystemExit(
+                f"{bug['what']}: its text is {text.count(change['old'])} times in {file}"
+            )
+        text = text.replace(change["old"], change["new"])
+    source.write_text(text)
     subprocess.run(
         [
             "ocamlfind",

@@ -16,11 +16,12 @@ Fixpoint words_of (width n : nat) (bs : list byte) : list nat :=
 
 Definition padded (n : nat) (bs : list byte) : list byte := bs ++ replicate (n - length bs) Ascii.zero.
 
-(** Blocks of [n] words of [width] bytes, with the digest [d] of the lists [c]. *)
-Definition byte_blocks (width n : nat) (d : list (list byte) → nat * nat) (c : list (list byte) → bool) :
+(** Blocks of [n] words of [width] bytes in [s] sectors, with the digest [d] of the lists [c]. *)
+Definition byte_blocks (width n s : nat) (d : list (list byte) → nat * nat) (c : list (list byte) → bool) :
     blocks :=
   {| block := list byte;
      words := n;
+     sectors := s;
      limit := 256 ^ width;
      of_words := λ ws, padded (width * n) (ws ≫= bytes_of width);
      to_words := words_of width n;
@@ -49,20 +50,25 @@ Proof.
   rewrite word_of_bytes_of by done. f_equal. apply IH; [lia|done].
 Qed.
 
-Lemma byte_blocks_laws width n d c :
-  0 < n → collision_free d c → digests_below d (256 ^ width) → @blocks_laws (byte_blocks width n d c).
+Lemma byte_blocks_laws width n s d c :
+  0 < s → 3 * s ≤ n → collision_free d c → digests_below d (256 ^ width) →
+  @blocks_laws (byte_blocks width n s d c).
 Proof.
-  intros Hn Hfree Hbelow. split; [done| |done..]. intros ws Hlen Hws. simpl. unfold padded.
+  intros Hs Hn Hfree Hbelow. split; [done|done| |done..]. intros ws Hlen Hws. simpl. unfold padded.
   by apply words_of_bytes.
 Qed.
 
-(** Without a word the law fails, and so it does for a word past the limit, or with a collision. *)
-Lemma no_words width d c : ¬ @blocks_laws (byte_blocks width 0 d c).
-Proof. intros [Hpos _ _ _]. simpl in Hpos. lia. Qed.
+(** Without a sector the law fails, without room in a sector, for a word past the limit, and with a collision.
+*)
+Lemma no_sectors width n d c : ¬ @blocks_laws (byte_blocks width n 0 d c).
+Proof. intros [Hpos _ _ _ _]. simpl in Hpos. lia. Qed.
 
-Lemma word_too_large d c : @to_words (byte_blocks 1 1 d c) (@of_words (byte_blocks 1 1 d c) [256]) = [0].
+Lemma no_words width s d c : ¬ @blocks_laws (byte_blocks width 0 s d c).
+Proof. intros [Hpos Hfit _ _ _]. simpl in *. lia. Qed.
+
+Lemma word_too_large d c : @to_words (byte_blocks 1 1 1 d c) (@of_words (byte_blocks 1 1 1 d c) [256]) = [0].
 Proof. reflexivity. Qed.
 
-Lemma collision width n c : c [[Ascii.zero]] = true → c [] = true →
-  ¬ @blocks_laws (byte_blocks width n (λ _, (0, 0)) c).
-Proof. intros H1 H0 [_ _ Hfree _]. by specialize (Hfree [[Ascii.zero]] [] H1 H0 eq_refl). Qed.
+Lemma collision width n s c : c [[Ascii.zero]] = true → c [] = true →
+  ¬ @blocks_laws (byte_blocks width n s (λ _, (0, 0)) c).
+Proof. intros H1 H0 [_ _ _ Hfree _]. by specialize (Hfree [[Ascii.zero]] [] H1 H0 eq_refl). Qed.

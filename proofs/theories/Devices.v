@@ -5,8 +5,12 @@ place of its own that does not fail, is read when the power returns, and is writ
 From stdpp Require Import list.
 From LogDisk Require Import Medium.
 
+(** What tearing may leave, on a device, at an address. *)
+Class torn_pieces {B : Type} := torn_piece : nat → nat → B → Prop.
+Global Arguments torn_pieces : clear implicits.
+
 Section Devices.
-Context {B : Type}.
+Context {B : Type} {shreds : torn_pieces B}.
 
 (** A device that is not [up] answers nothing. What it held is still there when it comes back. *)
 Record device := Device { up : bool; store : medium B }.
@@ -15,16 +19,21 @@ Record array := Array { device_at : nat → device; members : list nat; clean : 
 Definition put_device (x : array) (i : nat) (d : device) : array :=
   Array (λ j, if decide (j = i) then d else device_at x j) (members x) (clean x).
 
-(** A device fails: of what it had not flushed any part is lost. *)
-Definition down (d d' : device) : Prop := ∃ f, survives (store d) f ∧ d' = Device false (Medium f []).
+(** What is left on device [i] of what it had not flushed: any part of it, and of a block what tearing
+leaves. *)
+Definition may_keep (i : nat) (m : medium B) (f : contents B) : Prop :=
+  ∀ a, may_hold m a (f a) ∨ torn_piece i a (f a) ∧ rewritten m a.
+(** A device fails. *)
+Definition down (i : nat) (d d' : device) : Prop :=
+  ∃ f, may_keep i (store d) f ∧ d' = Device false (Medium f []).
 (** Any of the devices fail. *)
 Definition fails (x x' : array) : Prop :=
   members x' = members x ∧ clean x' = clean x ∧
-  ∀ i, device_at x' i = device_at x i ∨ down (device_at x i) (device_at x' i).
-(** The power fails: every device loses any part of what it had not flushed. *)
+  ∀ i, device_at x' i = device_at x i ∨ down i (device_at x i) (device_at x' i).
+(** The power fails: every device loses any part of what it had not flushed, and blocks tear. *)
 Definition loses_power (x x' : array) : Prop :=
   members x' = members x ∧ clean x' = clean x ∧
-  ∀ i, ∃ f, survives (store (device_at x i)) f ∧ device_at x' i = Device (up (device_at x i)) (Medium f []).
+  ∀ i, ∃ f, may_keep i (store (device_at x i)) f ∧ device_at x' i = Device (up (device_at x i)) (Medium f []).
 
 (** ** Programs over several devices *)
 
@@ -45,10 +54,10 @@ Definition written (x : array) (i a : nat) (b : B) : array :=
   put_device x i (Device true (write_block (store (device_at x i)) a b)).
 Definition flushed (x : array) (i : nat) : array :=
   put_device x i (Device true (flush_blocks (store (device_at x i)))).
-(** A write that was not answered may have happened. *)
+(** A write that was not answered may have happened, or tears. *)
 Definition maybe_written (x : array) (i a : nat) (b : B) (x' : array) : Prop :=
-  x' = x ∨ x' = put_device x i
-    (Device false (Medium (λ a', if decide (a' = a) then b else stable (store (device_at x i)) a') [])).
+  x' = x ∨ ∃ f, may_keep i (Medium (stable (store (device_at x i))) [(a, b)]) f ∧
+    x' = put_device x i (Device false (Medium f [])).
 
 (** One step of such a program: an I/O, or an assumption. *)
 Inductive array_io {A} : array_program A → array → array_program A → array → Prop :=
@@ -80,7 +89,7 @@ Arguments device : clear implicits. Arguments array : clear implicits.
 Arguments array_program : clear implicits.
 
 Section Safe.
-Context {B : Type}.
+Context {B : Type} {shreds : torn_pieces B}.
 Implicit Types (x : array B) (m : medium B) (f : contents B).
 
 (** ** Whenever devices fail, [P] is true of the array; [Q] in the end; [S] where no member answers *)
@@ -102,8 +111,22 @@ Fixpoint array_safe {A} (P : array B → Prop) (Q : A → array B → Prop) (S :
   | AssumeThat φ k => φ = true → array_safe P Q S k x1
   end.
 
-Lemma survives_after (f' : contents B) m f : survives m f → survives (Medium f []) f' → survives m f'.
-Proof. intros Hf Hf' a. rewrite (survives_stable f f') by done. apply Hf. Qed.
+Lemma kept_stable i (f f' : contents B) : may_keep i (Medium f []) f' → ∀ a, f' a = f a.
+Proof. intros Hf a. by destruct (Hf a) as [[|?%elem_of_nil]|[_ ?%not_rewritten]]. Qed.
+
+Lemma kept_after i (f' : contents B) m f : may_keep i m f → may_keep i (Medium f []) f' → may_keep i m f'.
+Proof. intros Hf Hf' a. rewrite (kept_stable i f f') by done. apply Hf. Qed.
+
+Lemma survives_kept i m (f : contents B) : survives m f → may_keep i m f.
+Proof. intros Hf a. left. apply Hf. Qed.
+
+(** What fails in the middle of a write may have all of it. *)
+Lemma maybe_all_written x i a b : maybe_written x i a b (put_device x i
+  (Device false (Medium (λ a', if decide (a' = a) then b else stable (store (device_at x i)) a') []))).
+Proof.
+  right. eexists. split; [|done]. apply survives_kept. intros a'. simpl.
+  destruct (decide (a' = a)) as [->|]; [right; by left|by left].
+Qed.
 
 Lemma fails_refl x : fails x x.
 Proof. split_and!; [done|done|by left]. Qed.
@@ -112,7 +135,7 @@ Lemma fails_trans x1 x2 x3 : fails x1 x2 → fails x2 x3 → fails x1 x3.
 Proof.
   intros (Hm&Hc&Hd) (Hm'&Hc'&Hd'). split_and!; [congruence..|]. intros i.
   destruct (Hd' i) as [->|(f'&Hf'&->)]; [apply Hd|]. right. exists f'. split; [|done].
-  destruct (Hd i) as [<-|(f&Hf&Heq)]; [done|]. rewrite Heq in Hf'. by eapply survives_after.
+  destruct (Hd i) as [<-|(f&Hf&Heq)]; [done|]. rewrite Heq in Hf'. by eapply kept_after.
 Qed.
 
 Section Programs.

@@ -8,7 +8,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRequests.
 
 Section Machine.
-Context `{!blocks} {torn : tearing} {Y U : Type}.    (* memory, and what the scheduler may ask for *)
+Context `{!blocks} {torn : tearing block} {Y U : Type}.    (* memory, and what the scheduler may ask for *)
 
 Record programs := Programs {
   run_request : Y → list nat → request → program block (Y * answer * list block);
@@ -70,9 +70,10 @@ Inductive move : machine → list (event block) → machine → Prop :=
   | Recovered y m :
       move (Recovery (Done (Some y)), m) [Crash Ok] (Idle y, m).
 
-(** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
+(** A new disk of so many blocks: a device that held anything, formatted. What is left of
+torn headers and records does not unseal. *)
 Definition formatted (n : nat) (x : machine) : Prop :=
-  ∃ trees g f y, disk_blocks g = n ∧ whole_records g ∧
+  ∃ trees g f y, disk_blocks g = n ∧ torn_unread g ∧
     (execute (run_format D trees g) (Medium f [])).1 = Some y ∧
     x = (Idle y, (execute (run_format D trees g) (Medium f [])).2).
 
@@ -112,7 +113,7 @@ Record crash_safe_programs : Prop := CrashSafePrograms {
     crash_safe (recoverable (shape y) d) (kept_as (shape y) d) (run_upkeep D y u) (Medium f []);
   safe_recovery g f d : recoverable g d f →
     crash_safe (recoverable g d) (λ r m, ∃ y, r = Some y ∧ kept_as g d y m) (run_recovery D) (Medium f []);
-  safe_format trees g f y m : whole_records g →
+  safe_format trees g f y m : torn_unread g →
     execute (run_format D trees g) (Medium f []) = (Some y, m) → kept_as g blank y m;
 }.
 

@@ -7,12 +7,13 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
 Class remains `{blocks} := torn_block : block.
 
 Section Scripts.
-Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
+Context `{!blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
+Context {sealed_tears : ∀ a, Decision (tears_to a torn_block)}.
 Context {Y U : Type}.
 
 (** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that
-tear, or tears those that tear and keeps the others. *)
-Inductive loss := KeepAll | LoseAll | TearOnly.
+tear, or tears those that tear and keeps the others, or it tears headers and records and keeps the others. *)
+Inductive loss := KeepAll | LoseAll | TearOnly | TearSealed.
 
 (** What happens to a machine that is idle. *)
 Inductive event_in_life :=
@@ -30,11 +31,19 @@ Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : mediu
   | S ios => match io p m with Some (p, m) => partly ios p m | None => (m, p) end
   end.
 
+(** A block that was written has other words than it had. *)
+Definition other_words (m : medium block) (a : nat) : bool :=
+  existsb (λ e, bool_decide (e.1 = a ∧ to_words e.2 ≠ to_words (stable m a))) (unflushed m).
+
 Definition left_by (l : loss) (m : medium block) : medium block :=
   let with_torn (f : contents block) (a : nat) :=
     if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else f a in
   Medium (match l with
           | KeepAll => read_block m | LoseAll => with_torn (stable m) | TearOnly => with_torn (read_block m)
+          | TearSealed => λ a,
+              if other_words m a then
+                if decide (tears_to a torn_block ∧ ¬ tears a) then torn_block else read_block m a
+              else read_block m a
           end) [].
 
 (** The whole program; nothing, if what it assumes is not true. *)
@@ -108,9 +117,14 @@ Qed.
 
 Lemma survives_left l m : may_leave m (stable (left_by l m)).
 Proof.
-  intros a. destruct l; simpl; [left; apply read_may_hold|..]; (destruct (decide _); [by right|]).
-  - by left; left.
-  - left. apply read_may_hold.
+  intros a. destruct l; simpl; [left; apply read_may_hold|..].
+  - destruct (decide _); [by right; left|by left; left].
+  - destruct (decide _); [by right; left|left; apply read_may_hold].
+  - destruct (other_words m a) eqn:Hother; [|left; apply read_may_hold].
+    destruct (decide _) as [(Ht&Hno)|]; [|left; apply read_may_hold]. right. right.
+    split_and!; [done..|]. intros Hall. unfold other_words in Hother.
+    apply existsb_exists in Hother as ([a' b]&Hin%elem_of_list_In&[Ha Hb]%bool_decide_eq_true).
+    simpl in *. subst a'. by rewrite (Hall b) in Hb.
 Qed.
 
 Lemma cut c m l : c ≠ Off → move D (c, m) (shown_by_cut c) (Off, left_by l m).
@@ -184,7 +198,7 @@ Definition life (trees : nat * nat) (g : geometry) (es : list event_in_life) : o
   end.
 
 Lemma life_shows trees g es tr :
-  whole_records g → life trees g es = Some tr →
+  torn_unread g → life trees g es = Some tr →
   ∃ x x', fresh disk (disk_blocks g) x ∧ shows disk x tr x'.
 Proof.
   unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
@@ -193,4 +207,4 @@ Proof.
 Qed.
 
 End Scripts.
-Global Arguments life {_ _ _ _ _ _} _ _ _ _.
+Global Arguments life {_ _ _ _ _ _ _} _ _ _ _.

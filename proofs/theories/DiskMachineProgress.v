@@ -6,7 +6,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRequests DiskMachine RequestProgress Progress.
 
 Section Machine.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Local Notation machine := (machine Y).
 Implicit Types (y : Y) (q : request) (m : medium block) (f : contents block) (z : machine).
 

@@ -9,10 +9,10 @@ Local Instance geometry_eq_dec : EqDecision geometry.
 Proof. solve_decision. Defined.
 
 Section Shape.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (size : nat * nat) (g : geometry).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (size : nat * nat) (g : geometry).
 
 (** A new disk of shape [g], with trees of this size. *)
-Definition formatted_as (x : machine Y) : Prop := ∃ f y, whole_records g ∧
+Definition formatted_as (x : machine Y) : Prop := ∃ f y, torn_unread g ∧
   (execute (run_format D size g) (Medium f [])).1 = Some y ∧
   x = (Idle y, (execute (run_format D size g) (Medium f [])).2).
 

@@ -3,8 +3,8 @@
 A block is cut into pieces, one for each device, so that each block is a full stripe of its own and no write
 reads what it does not write. From any [needed] pieces the block is put together again: one piece where every
 device has the whole block (mirrors), all but one with RAID-5, all but two with RAID-6. A power cut between
-the writes of two pieces leaves a block that is neither the old nor the new one: so blocks of more than one
-piece are those that tear ([Medium.v]).
+the writes of two pieces leaves a block that is neither the old nor the new one: so of a block of more than
+one piece anything may be left ([tears], [Medium.v]). The pieces themselves tear too.
 
 A block is read from the first members that answer, and written and flushed on all of them. A member that does
 not answer is dropped from the record before anything else happens, but never so that fewer than [fewest]
@@ -21,6 +21,11 @@ Class cutting (B C : Type) := Cutting {
   joined : nat → list (nat * C) → B;      (* the block, from pieces of some devices *)
   fewest : nat;                           (* members without which the leg stops *)
 }.
+
+(** What tearing leaves on a device: where anything may be left of blocks, anything; else a piece of what is
+left of a block. *)
+Global Instance pieces_of_torn {B C} `{cutting B C} {torn : tearing B} : torn_pieces C :=
+  λ i a p, tears a ∨ ¬ tears a ∧ ∃ b, tears_to a b ∧ p = piece a i b.
 
 Section Leg.
 Context {B C A : Type} `{cutting B C}.

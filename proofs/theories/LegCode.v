@@ -1,10 +1,10 @@
-(** Legs over the codes of [RedundancyCode.v] and [Parity.v]: blocks that tear are cut into data components,
-and parity is added; every device has each other block whole. *)
+(** Legs over the codes of [RedundancyCode.v] and [Parity.v]: blocks of which anything may be left are cut
+into data components, and parity is added; every device has each other block whole. *)
 From stdpp Require Import list.
 From LogDisk Require Import Medium RedundancyCode Parity Leg LegCorrect.
 
 Section Code.
-Context {B V : Type} {torn : tearing} {decided : ∀ a, Decision (tears a)}.
+Context {B V : Type} {torn : tearing B} {decided : ∀ a, Decision (tears a)}.
 Variables (c : code V) (cut : B → list V) (glue : list V → B).
 Implicit Types got : list (nat * (B + V)).
 
@@ -83,7 +83,7 @@ End Code.
 
 (** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that are cut into [k] pieces of [n] bytes. *)
 Section Raid.
-Context {B : Type} {torn : tearing} {decided : ∀ a, Decision (tears a)}.
+Context {B : Type} {torn : tearing B} {decided : ∀ a, Decision (tears a)}.
 Variables (n k m : nat) (cut : B → vec (vec byte n) k) (glue : vec (vec byte n) k → B).
 
 Definition vector_of (l : list (vec byte n)) : vec (vec byte n) k :=
@@ -110,6 +110,6 @@ Definition mirrors {B} (nothing : B) : cutting B B := {|
   fewest := 1;
 |}.
 
-Lemma mirrors_laws {B} (nothing : B) {torn : tearing} count :
+Lemma mirrors_laws {B} (nothing : B) {torn : tearing B} count :
   0 < count → cutting_laws (H := mirrors nothing) count.
 Proof. intros Hcount. split; simpl; [lia|lia|by right|]. by intros a b [|i [|]]. Qed.

@@ -4,17 +4,17 @@ From stdpp Require Import list.
 From LogDisk Require Import Medium Devices Leg.
 
 (** What a leg asks of its code. *)
-Class cutting_laws {B C} `{cutting B C} `{torn : tearing} (count : nat) := {
+Class cutting_laws {B C} `{cutting B C} {torn : tearing B} (count : nat) := {
   needed_bounds a : 0 < needed a ≤ fewest;
   fewest_bound : fewest ≤ count;
-  (** a block of several pieces is one that may tear *)
+  (** of a block of several pieces anything may be left *)
   tears_or_whole a : tears a ∨ needed a = 1;
   joined_pieces a b is : NoDup is → (∀ i, i ∈ is → i < count) → length is = needed a →
     joined a ((λ i, (i, piece a i b)) <$> is) = b;
 }.
 
 Section Correct.
-Context {B C : Type} `{cutting B C} {torn : tearing}.
+Context {B C : Type} `{cutting B C} {torn : tearing B}.
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
 Implicit Types (x : array C) (m : medium C) (M : medium B) (f : contents B) (ms todo kept T : list nat).
@@ -57,11 +57,12 @@ Definition stopped T (R : contents B → Prop) x : Prop := protects T R x ∧ le
 Lemma read_may_be M a : may_be M a (read_block M a).
 Proof. left. apply read_may_hold. Qed.
 
-Lemma may_be_stable f a b : may_be (Medium f []) a b → b = f a.
-Proof. by intros [[|?%elem_of_nil]|[_ ?%elem_of_nil]]. Qed.
-
 Lemma may_be_more M a b a' b' : may_be M a' b' → may_be (write_block M a b) a' b'.
-Proof. intros [[->|]|[? ?]]; [by left; left|left; right; by right|right; split; [done|by right]]. Qed.
+Proof.
+  intros [[->|]|[[? ?]|(?&?&Hre)]]; [by left; left|left; right; by right|right; left; split;
+    [done|by right]|].
+  right. right. split_and!; [done..|]. intros Hall. apply Hre. intros b1 Hb. apply Hall. by right.
+Qed.
 
 Lemma held_may_be M i a b : may_be M a b → held M i a (piece a i b).
 Proof. right. by exists b. Qed.
@@ -77,8 +78,47 @@ Proof.
   intros Hf Ha [[_ ?%elem_of_nil]|(b&Hb%may_be_stable&->)]; [done|]. subst b. apply held_may_be. by apply Hf.
 Qed.
 
-Lemma within_survives M i m (c : contents C) : within M i m → survives m c → within M i (Medium c []).
-Proof. intros Hm Hf a p Ha [->|?%elem_of_nil]; [|done]. apply Hm; [done|apply Hf]. Qed.
+(** What was not written is the same everywhere. *)
+Lemma held_stable M i a p : a ∉ (unflushed M).*1 → held M i a p → p = piece a i (stable M a).
+Proof. intros Hno [[_ ?]|(b&[->|?]%may_be_in&->)]; done. Qed.
+
+(** A piece tears only where the block of [M] may tear. *)
+Lemma within_torn M i m a p :
+  within M i m → a < size → torn_piece i a p → rewritten m a → held M i a p.
+Proof.
+  intros Hm Ha Ht Hre. assert (∀ p', (a, p') ∈ unflushed m → held M i a p') as Hheld.
+  { intros p' Hp. apply Hm; [done|by right]. }
+  assert (held M i a (stable m a)) as Hstable by (apply Hm; [done|by left]).
+  destruct Ht as [Ht|(Hno&b&Hb&->)].
+  - destruct (decide (a ∈ (unflushed M).*1)) as [|Hnot]; [by left|]. destruct Hre. intros p' Hp'%Hheld.
+    by rewrite (held_stable M i a p'), (held_stable M i a (stable m a)).
+  - apply held_may_be. right. right. split_and!; [done..|]. intros Hall. apply Hre.
+    assert (∀ p', held M i a p' → p' = piece a i (stable M a)) as Hsame.
+    { intros p' [[? _]|(b'&[[->|Hin]|[[? _]|(_&_&Hr)]]&->)]; [done..|by rewrite (Hall b')|done|].
+      by destruct Hr. }
+    intros p' Hp'%Hheld. by rewrite (Hsame p'), (Hsame (stable m a)).
+Qed.
+
+Lemma within_survives M i m (c : contents C) : within M i m → may_keep i m c → within M i (Medium c []).
+Proof.
+  intros Hm Hf a p Ha [->|?%elem_of_nil]; [|done]. simpl.
+  destruct (Hf a) as [|[? ?]]; [by apply Hm|by eapply within_torn].
+Qed.
+
+Lemma within_written M i m a b : may_be M a b → within M i m → within M i (write_block m a (piece a i b)).
+Proof.
+  intros Hb Hm a' p Ha [->|[[= -> ->]|?]%elem_of_cons]; [by apply Hm; [|left]|by apply held_may_be|].
+  apply Hm; [done|by right].
+Qed.
+
+(** A write that was not answered. *)
+Lemma within_maybe M i m a b (f : contents C) : may_be M a b → within M i m →
+  may_keep i (Medium (stable m) [(a, piece a i b)]) f → within M i (Medium f []).
+Proof.
+  intros Hb Hm Hf. eapply within_survives; [|exact Hf]. apply (within_written M i (Medium (stable m) []));
+    [done|].
+  intros a' p Ha [->|?%elem_of_nil]; [|done]. apply Hm; [done|by left].
+Qed.
 
 Lemma reads_only f i m : reads_as f i m → holds_only f i (flush_blocks m).
 Proof.
@@ -157,14 +197,13 @@ Lemma joined_may_be M a (got : list (nat * C)) :
   length got = needed a → may_be M a (joined a got).
 Proof.
   intros Hgot Hdup Hbound Hlen. destruct (decide (a ∈ (unflushed M).*1)) as [Hin|Hnot].
-  - destruct (tears_or_whole (count := count) a) as [Ht|Hone]; [by right|]. rewrite Hone in Hlen.
+  - destruct (tears_or_whole (count := count) a) as [Ht|Hone]; [by right; left|]. rewrite Hone in Hlen.
     destruct got as [|[i p] [|]]; try done.
-    apply Forall_singleton in Hgot as [[Ht _]|(b&Hb&Hp)]; [by right|].
+    apply Forall_singleton in Hgot as [[Ht _]|(b&Hb&Hp)]; [by right; left|].
     simpl in Hp. subst p. by rewrite (joined_got M a _ b) by
       first [done|by apply Forall_singleton|by rewrite Hone].
   - assert (Forall (λ e, e.2 = piece a e.1 (stable M a)) got) as Hall.
-    { eapply Forall_impl; [exact Hgot|]. intros [i p] [[_ ?]|(b&[[->|Hb]|[_ ?]]&->)]; try done.
-      destruct Hnot. apply elem_of_list_fmap. by exists (a, b). }
+    { eapply Forall_impl; [exact Hgot|]. intros [i p]. by apply held_stable. }
     rewrite (joined_got M a _ _ Hall) by done. by left; left.
 Qed.
 
@@ -264,17 +303,14 @@ Lemma holds_written i a b x x' :
 Proof.
   intros Hab Hx' Hx.
   assert (x' = x ∨ ∃ d, x' = put_device x i d ∧ up d = up (device_at x i) ∧
-    (∀ a' p, may_hold (store d) a' p → (a', p) = (a, piece a i b) ∨ may_hold (store (device_at x i)) a' p) ∧
+    (within M i (store (device_at x i)) → within M i (store d)) ∧
     (up d = false → unflushed (store d) = [])) as [->|(d&->&Hup&Hd&Hdown)]; [|done|].
-  { destruct Hx' as [[-> Hup]|[Hup [->| ->]]]; [|by left|]; right; eexists; (split; [done|]); simpl.
-    - split_and!; [done| |done]. intros a' p [->|[?|Hin]%elem_of_cons]; [right; by left|by left|].
-      right. by right.
-    - split_and!; [done| |done]. intros a' p [->|?%elem_of_nil]; [|done]. simpl.
-      destruct (decide (a' = a)) as [->|]; [by left|right; by left]. }
+  { destruct Hx' as [[-> Hup]|[Hup [->|(f&Hf&->)]]]; [|by left|]; right; eexists; (split; [done|]); simpl.
+    - split_and!; [done| |done]. by apply within_written.
+    - split_and!; [done| |done]. intros Hm. by eapply within_maybe. }
   destruct Hx as [Hwithin Hclean Hmem Hdup Hbound Hdown']. split_and!; [|done|done|].
   - split; simpl; try done.
-    + intros j Hj. destruct (decide (j = i)) as [->|]; [|by apply Hwithin].
-      intros a' p Ha' [[= -> ->]|?]%Hd; [by apply held_may_be|]. by apply (Hwithin i).
+    + intros j Hj. destruct (decide (j = i)) as [->|]; [|by apply Hwithin]. by apply Hd, Hwithin.
     + intros j Hj. simpl. destruct (decide (j = i)) as [->|]; [rewrite Hup|]; by apply Hmem.
     + intros j. destruct (decide (j = i)) as [->|]; [done|apply Hdown'].
   - intros j. simpl. by destruct (decide (j = i)) as [->|].
@@ -306,7 +342,7 @@ Proof.
     + rewrite Hm2, Hm. by rewrite <-(assoc_L (++)).
   - intros x2 Hx2'. destruct (holds_written i a b x1 x2) as (Hx2&Hm2&Hc2&Hups); [done|by right|done|].
     rewrite Hm in Hm2. assert (∀ j, j ≠ i → device_at x2 j = device_at x1 j) as Hsame.
-    { intros j Hj. destruct Hx2' as [->| ->]; [done|]. simpl. by rewrite decide_False. }
+    { intros j Hj. destruct Hx2' as [->|(?&_&->)]; [done|]. simpl. by rewrite decide_False. }
     apply (safe_without (λ x, each_up kept φ' x ∧ each_up rest φ x) _ i); try done.
     + apply lasting_and; apply each_up_lasting.
     + split; intros j Hj; rewrite (Hsame j) by (by intros ->); [by apply Hkept|apply Htodo; by right].

@@ -46,7 +46,7 @@ Definition failing (i : nat) (x : array C) : array C :=
 End Runs.
 
 Section Scripts.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Local Notation control := (control C Y).
 Local Notation reopen := (reopen D size).
@@ -167,8 +167,8 @@ Qed.
 
 Lemma loses_powerless (x : array C) : loses_power x (powerless x).
 Proof.
-  split_and!; [done|done|]. intros i. simpl. eexists. split; [|done]. destruct (decide (i = 0)); [|by left].
-  intros a. apply read_may_hold.
+  split_and!; [done|done|]. intros i. simpl. eexists. split; [|done]. apply survives_kept.
+  destruct (decide (i = 0)); [|by left]. intros a. apply read_may_hold.
 Qed.
 
 Lemma lives_opening (on : bool) x shown c' x' :
@@ -192,7 +192,7 @@ Proof.
     lives (c, x, []) [Fail i Ok] (c, failing i x, [])) as Hfail.
   { clear x. intros i x Hi c1 Hc. pose proof (DeviceFails D size count c1 i x (failing i x) [] Hi) as Hm.
     rewrite Hc in Hm.
-    apply lives_one, Hm. eexists. split; [|done]. eexists. split; [|done]. intros a. by left. }
+    apply lives_one, Hm. eexists. split; [|done]. eexists. split; [|done]. intros a. by left; left. }
   destruct e as [q places|ws places|u|i|i|i p| |q places ios i|q places ios|ws places ios|u ios|],
     c as [y ms cl| | | | | | |];
     simpl; try done.
@@ -278,7 +278,7 @@ Definition whole_life (trees : nat * nat) (g : geometry) (es : list happening) :
 Definition leg_life (trees : nat * nat) (g : geometry) (es : list happening) : option (list (entry block)) :=
   fst <$> whole_life trees g es.
 
-Lemma leg_life_lives trees g es tr : whole_records g → leg_life trees g es = Some tr →
+Lemma leg_life_lives trees g es tr : torn_unread g → leg_life trees g es = Some tr →
   ∃ z z', formatted D size count (disk_blocks g) z ∧ lives z tr z'.
 Proof.
   intros Hwhole ([tr' [c' x']]&Hlife&->)%fmap_Some. unfold whole_life in Hlife. simpl.
@@ -291,7 +291,7 @@ End Scripts.
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 Local Notation D := proved_programs.
 
 (** ** A life with everything in it: two devices of 20 blocks *)
@@ -322,7 +322,7 @@ Definition everything_on_mirrors_shows : list (entry (@block small)) :=
 
 Theorem mirrored_life_exists : ∃ z z', formatted D 20 2 4 z ∧ lives D 20 2 z everything_on_mirrors_shows z'.
 Proof.
-  apply (leg_life_lives D 20 2 (0, 0) shape_of_small everything_on_mirrors); [by intros a _ []|].
+  apply (leg_life_lives D 20 2 (0, 0) shape_of_small everything_on_mirrors); [apply untorn_unread|].
   by vm_compute.
 Qed.
 
@@ -367,7 +367,7 @@ Lemma forgotten_is_wrong {Y U} (D : programs Y U) size trees g :
   ¬ (∀ z z' tr, formatted D size 2 10 z → lives D size 2 z tr z' →
     admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
 Proof.
-  intros Hg Hlife Hall. apply leg_life_lives in Hlife as (z&z'&Hz&Hlives); [|by intros a _ []].
+  intros Hg Hlife Hall. apply leg_life_lives in Hlife as (z&z'&Hz&Hlives); [|apply untorn_unread].
   rewrite Hg in Hz. specialize (Hall _ _ _ Hz Hlives). apply check_recorded_correct in Hall.
   by vm_compute in Hall.
 Qed.

@@ -12,7 +12,7 @@ Import DiskMachine(programs, crash_safe_programs, run_group, run_upkeep).
 (** ** Under a scheduler that is named *)
 
 Section Groups.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation machine := (machine C Y).
@@ -106,7 +106,7 @@ End Groups.
 (** ** The disk with whole maps *)
 
 Section Maps.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block}.
 Variables (size count : nat).
 Local Notation D := proved_programs.
 Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).

@@ -11,7 +11,7 @@ From LogDisk Require Import Devices Leg.
 Import DiskMachine(programs, run_request, run_group, run_upkeep, run_recovery, run_format).
 
 Section LegDisk.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).    (* blocks of the leg, devices *)
 
 Inductive control :=
@@ -45,7 +45,7 @@ Definition when_lost (q : request) : entry block :=
 Definition told (h : list nat) : list (entry block) := (λ i, Fail i Ok) <$> h.
 
 Definition device_fails (i : nat) (x x' : array C) : Prop :=
-  ∃ d, down (device_at x i) d ∧ x' = put_device x i d.
+  ∃ d, down i (device_at x i) d ∧ x' = put_device x i d.
 Definition comes_back (i : nat) (x : array C) : array C :=
   put_device x i (Device true (store (device_at x i))).
 Definition others (i : nat) (ms : list nat) : list nat := filter (λ j, j ≠ i) ms.
@@ -123,7 +123,7 @@ Inductive move : machine → list (entry block) → machine → Prop :=
 Definition whole (f : contents block) : array C :=
   Array (λ i, Device true (Medium (λ a, piece a i (f a)) [])) (seq 0 count) false.
 Definition formatted (n : nat) (s : machine) : Prop :=
-  ∃ trees g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
+  ∃ trees g f ms c y x, disk_blocks g = n ∧ torn_unread g ∧
     complete (on_leg size (seq 0 count) false (run_format D trees g)) (whole f) =
       (Some (ms, c, Some y), x) ∧ s = (Idle y ms c, x, []).
 

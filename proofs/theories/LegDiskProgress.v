@@ -13,7 +13,7 @@ From LogDisk Require Import ProvedDiskMachine ProvedDiskRefinement LegDiskMachin
 Import DiskMachine(programs, crash_safe_programs, run_request, run_upkeep).
 
 Section Machine.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Local Notation machine := (machine C Y).
 Local Notation control := (control C Y).
@@ -125,7 +125,7 @@ End Machine.
 (** ** Requests, under a scheduler that is named *)
 
 Section Requests.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation machine := (machine C Y).
@@ -218,7 +218,7 @@ End Requests.
 (** ** Recovery, of whichever programs *)
 
 Section Recovery.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
 Local Notation reopen := (reopen D size).
@@ -295,7 +295,7 @@ End Recovery.
 (** ** The disk with whole maps *)
 
 Section Progress.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block}.
 Variables (size count : nat).
 Local Notation machine := (machine C memory).
 Local Notation D := proved_programs.
@@ -334,11 +334,12 @@ Proof.
   destruct (members x) as [|i rest] eqn:Hms; [simpl in Hmembers; lia|].
   assert (i ∈ members x) as Hi by (rewrite Hms; by left).
   apply (Hsize i); [done|].
-  assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧ ¬ tears superblock) as
+  assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧
+    ¬ tears superblock) as
     Hsuper.
   { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]);
       (split; [exact (at_superblock _ _ _ _ _ _ (at_checkpoint _ _ _ _ _ _ _ Hdur))|]);
-      apply (log_whole _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
+      apply (log_unread _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
   set (f := read_block M). assert (may_leave M f) as Hf by (intros a; left; apply read_may_hold).
   destruct (HR f Hf) as (d&Hy). destruct (Hsuper f d Hy) as [_ Hwhole].
   destruct (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as [[? _]|(b&Hb&->)];

@@ -10,7 +10,7 @@ Import DiskMachine(programs, run_request, run_upkeep, run_format).
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 
 Section Calm.
 Context `{!blocks} {Y U : Type} (D : programs Y U) (places_for : Y → nat →
@@ -158,14 +158,15 @@ Lemma born_formatted trees size g y ms c x :
   born trees size g = Some (y, ms, c, x) → formatted D size 2 (disk_blocks g) (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
-  exists trees, g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
+  exists trees, g, (λ _, zero_block), ms1, c1, y1, x1. split_and!;
+    [done|apply ProvedDiskInvariant.untorn_unread|done|done].
 Qed.
 End Calm.
 
 Definition admissible_here `{!blocks} (y : memory) (q : request) : bool :=
   bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
   bool_decide (base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y)) &&
-  bool_decide (length (data_of q) + 72 ≤ words) &&
+  bool_decide (length (data_of q) + 72 ≤ sealed_words) &&
   bool_decide (256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (shape y) < limit ∧
     data_blocks (shape y) < limit ∧ next_record y < limit) && has_room y.
 
@@ -178,8 +179,8 @@ Qed.
 Local Notation D := proved_programs.
 Local Notation formatted := (@formatted small _ mirrored untorn _ _ D).
 Local Notation reopen := (@reopen small _ mirrored _ _ D).
-Local Notation lives := (@lives small _ mirrored _ _ D).
-Local Notation recovery_turn := (@recovery_turn small _ mirrored _ _ D).
+Local Notation lives := (@lives small _ mirrored untorn _ _ D).
+Local Notation recovery_turn := (@recovery_turn small _ mirrored untorn _ _ D).
 
 Local Notation born_with_trees := (@born small _ _ (tree_programs 1) (1, 15) 40).
 Local Notation comes_to_with_trees := (comes_to (tree_programs 1) tree_places_for).
@@ -326,7 +327,7 @@ Lemma one_device_fails `{!blocks} {Y} count (c : control block Y) (x : array blo
 Proof.
   intros Hi. exists i. eexists. split; [done|]. split; [|done]. eexists. split; [|done]. eexists. split;
     [|done].
-  intros a. by left.
+  intros a. by left; left.
 Qed.
 
 Section NoMember.
@@ -400,7 +401,8 @@ Proof.
   destruct (happens D size 2 es (Idle y0 ms0 c0) x0) as [[tr [[y ms c| | | | | | |] x]]|] eqn:Hlife; try done.
   intros [Hup Hcalm]%andb_true_iff. apply happens_lives in Hlife.
   exists (Idle y0 ms0 c0, x0, []), tr, y, ms, c, x. split_and!; [|done|].
-  { exists trees, g, (λ _, zero_block), ms0, c0, y0, x0. split_and!; [done|by intros a _ []|done|done]. }
+  { exists trees, g, (λ _, zero_block), ms0, c0, y0, x0. split_and!;
+    [done|apply ProvedDiskInvariant.untorn_unread|done|done]. }
   intros [|n] Hends; [done|].
   destruct (Hends _ (somebody_up_calm 2 (Idle y ms c) _ _ Hup I)) as [_ Hall].
   destruct (Hall _ _ (Undertakes D size u y ms c x [])) as [[_ (?&?&?&?&?&[=])]|[_ Hrest]].

@@ -16,6 +16,7 @@ Definition striped_blocks (n k : nat) (d : list (vec (vec byte n) k) → nat * n
     (c : list (vec (vec byte n) k) → bool) : blocks := {|
   block := vec (vec byte n) k;
   words := n * k;
+  sectors := 2;
   limit := 256;
   of_words ws := fun_to_vec (λ i, fun_to_vec (λ j,
     byte_of (default 0 (ws !! (fin_to_nat j * k + fin_to_nat i)))));
@@ -33,10 +34,10 @@ Proof.
   rewrite Forall_forall in Hall. apply Hall, elem_of_seq. lia.
 Qed.
 
-Lemma striped_blocks_laws n k d c : 0 < n → 0 < k → collision_free d c → digests_below d 256 →
+Lemma striped_blocks_laws n k d c : 0 < k → 6 ≤ n * k → collision_free d c → digests_below d 256 →
   @blocks_laws (striped_blocks n k d c).
 Proof.
-  intros Hn Hk Hfree Hbelow. split; [simpl; nia| |done..]. intros ws Hlen Hws. simpl in *.
+  intros Hk Hn Hfree Hbelow. split; [simpl; lia|simpl; lia| |done..]. intros ws Hlen Hws. simpl in *.
   apply list_eq. intros a. destruct (decide (a < length ws)) as [Ha|Ha].
   - rewrite lookup_take, list_lookup_fmap, lookup_seq_lt by lia. simpl.
     destruct (lookup_lt_is_Some_2 ws a Ha) as [w Hw]. rewrite Hw. f_equal.
@@ -62,7 +63,9 @@ Definition first_word (b : vec (vec byte 40) 2) : nat :=
   match vec_to_list b with p :: _ => match vec_to_list p with w :: _ => nat_of w | [] => 0 end | [] => 0 end.
 Definition two_pieces : blocks := striped_blocks 40 2 (digest_by first_word) (λ _, true).
 Definition content (b : nat) : @block two_pieces := @of_words two_pieces [b].
-Definition tears_from (a : nat) : tearing := le a.
+(** Anything may be left from address [a] on; of headers and records, what does not unseal. *)
+Definition tears_from (a : nat) : tearing (@block two_pieces) :=
+  Tearing (le a) (λ a b, 0 < a ∧ @unsealed two_pieces b = None).
 (** Of the blocks from address [a] devices have pieces, of the others each has all. *)
 Definition raid_of_two (m a : nat) : cutting (@block two_pieces) (@block two_pieces + vec byte 40) :=
   raid_leg (torn := tears_from a) (decided := le_dec a) 40 2 m id id.
@@ -97,16 +100,21 @@ Definition everything_on_raid5_shows : shown :=
 Lemma raid_of_two_laws m a : 1 ≤ m ≤ 2 → cutting_laws (H := raid_of_two m a) (torn := tears_from a) (2 + m).
 Proof. intros Hm. by apply raid_leg_laws; [|lia|lia|lia]. Qed.
 
+Lemma tears_from_unread a g : 3 + log_blocks g ≤ a → torn_unread (torn := tears_from a) g.
+Proof.
+  intros Hg a' Ha. split; [simpl; lia|]. by intros b [_ ?].
+Qed.
+
 (** Superblock, headers and a log of two records are below 5. *)
 Lemma raid_life_lives {Y U} (D : programs Y U) m size trees g es (tr : shown) :
   log_blocks g = 2 → @leg_life two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) trees g es = Some tr →
   ∃ z z', @formatted two_pieces _ (raid_of_two m 5) (tears_from 5) _ _ D size (2 + m) (disk_blocks g) z ∧
-    @lives two_pieces _ (raid_of_two m 5) _ _ D size (2 + m) z tr z'.
-Proof. intros Hg. apply leg_life_lives. unfold whole_records, tears, tears_from. rewrite Hg. simpl. lia. Qed.
+    @lives two_pieces _ (raid_of_two m 5) (tears_from 5) _ _ D size (2 + m) z tr z'.
+Proof. intros Hg. apply leg_life_lives, tears_from_unread. lia. Qed.
 
 Theorem raid5_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 20 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 5) _ _ D 20 3 z everything_on_raid5_shows z'.
+  @lives two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 20 3 z everything_on_raid5_shows z'.
 Proof. by apply (raid_life_lives D 1 20 (0, 0) shape_of_small everything_on_raid5); [|vm_compute]. Qed.
 
 (** ** On RAID-6: P and Q, on four devices of which two fail at a time *)
@@ -125,7 +133,7 @@ Definition everything_on_raid6_shows : shown :=
 
 Theorem raid6_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 20 4 4 z ∧
-  @lives two_pieces _ (raid_of_two 2 5) _ _ D 20 4 z everything_on_raid6_shows z'.
+  @lives two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 20 4 z everything_on_raid6_shows z'.
 Proof. by apply (raid_life_lives D 2 20 (0, 0) shape_of_small everything_on_raid6); [|vm_compute]. Qed.
 
 (** ** What the theorem needs of the code *)
@@ -146,18 +154,18 @@ Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) := (_ : EqDeci
 Lemma wrong_code {Y U} (D : programs Y U) size trees g : disk_blocks g = 4 → log_blocks g = 2 →
   @leg_life two_pieces _ without_parity _ _ D size 3 trees g one_fails = Some wrong_without_parity →
   ∃ z z', @formatted two_pieces _ without_parity (tears_from 5) _ _ D size 3 4 z ∧
-    @lives two_pieces _ without_parity _ _ D size 3 z wrong_without_parity z' ∧
+    @lives two_pieces _ without_parity (tears_from 5) _ _ D size 3 z wrong_without_parity z' ∧
     ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
 Proof.
   intros Hg Hlog Hlife. apply (leg_life_lives (torn := tears_from 5)) in Hlife as (z&z'&Hz&Hlives).
-  2:{ unfold whole_records, tears, tears_from. rewrite Hlog. simpl. lia. }
+  2:{ apply tears_from_unread. lia. }
   rewrite Hg in Hz. exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct.
   by vm_compute in Had.
 Qed.
 
 Theorem code_needed : ∃ z z',
   @formatted two_pieces _ without_parity (tears_from 5) _ _ D 20 3 4 z ∧
-  @lives two_pieces _ without_parity _ _ D 20 3 z wrong_without_parity z' ∧
+  @lives two_pieces _ without_parity (tears_from 5) _ _ D 20 3 z wrong_without_parity z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
 Proof. by apply (wrong_code D 20 (0, 0) shape_of_small); [..|vm_compute]. Qed.
 
@@ -172,18 +180,18 @@ Definition torn_record_shows : shown :=
 
 Lemma torn_is_wrong {Y U} (D : programs Y U) size trees g ios : disk_blocks g = 4 →
   @leg_life two_pieces _ (raid_of_two 1 0) _ _ D size 3 trees g (torn_record ios) = Some torn_record_shows →
-  ∃ z z', @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D size 3 4 z ∧
-    @lives two_pieces _ (raid_of_two 1 0) _ _ D size 3 z torn_record_shows z' ∧
+  ∃ z z', @formatted two_pieces _ (raid_of_two 1 0) untorn _ _ D size 3 4 z ∧
+    @lives two_pieces _ (raid_of_two 1 0) untorn _ _ D size 3 z torn_record_shows z' ∧
     ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
 Proof.
-  intros Hg Hlife. apply (leg_life_lives (torn := λ _, False)) in Hlife as (z&z'&Hz&Hlives);
-    [|by intros a _ []].
+  intros Hg Hlife. apply (leg_life_lives (torn := untorn)) in Hlife as (z&z'&Hz&Hlives);
+    [|apply untorn_unread].
   rewrite Hg in Hz. exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct.
   by vm_compute in Had.
 Qed.
 
 Theorem tearing_needed : ∃ z z',
-  @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D 20 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 0) _ _ D 20 3 z torn_record_shows z' ∧
+  @formatted two_pieces _ (raid_of_two 1 0) untorn _ _ D 20 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 0) untorn _ _ D 20 3 z torn_record_shows z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
 Proof. by apply (torn_is_wrong D 20 (0, 0) shape_of_small 14); [|vm_compute]. Qed.

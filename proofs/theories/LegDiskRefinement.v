@@ -7,7 +7,7 @@ From LogDisk Require Import ProvedDiskMaps ProvedDiskRequests DiskMachine Device
   LegDiskMachine.
 
 Section Refinement.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type}.
 Context (D : programs Y U) (size count : nat).
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
@@ -233,7 +233,8 @@ Qed.
 Lemma array_io_up {A} (p p' : array_program C A) x x' i :
   array_io p x p' x' → up (device_at x' i) = up (device_at x i).
 Proof.
-  destruct 1 as [j a k x|j a b k x Hup|j a b k x x' Hup [->| ->]|j k x Hup|j k x Hup|ms c k x|k x]; try done;
+  destruct 1 as [j a k x|j a b k x Hup|j a b k x x' Hup [->|(?&_&->)]|j k x Hup|j k x Hup|ms c k x|k x]; try
+    done;
     simpl; by destruct (decide (i = j)) as [->|].
 Qed.
 

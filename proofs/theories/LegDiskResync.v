@@ -9,7 +9,7 @@ Import ProvedDisk(geometry).
 (** ** The program *)
 
 Section Program.
-Context {B C A : Type} `{cutting B C} {torn : tearing} (size : nat).
+Context {B C A : Type} `{cutting B C} {torn : tearing B} (size : nat).
 Context {count : nat} {laws : cutting_laws count} (Q : A → array C → Prop).
 Implicit Types (x : array C) (ms : list nat).
 
@@ -30,7 +30,7 @@ Proof.
     destruct (up (device_at x1 i)).
     + apply IH; [simpl; congruence|done].
     + intros x2 Hx2. apply array_ends_more with n; [lia|]. apply Hk; [|done].
-      destruct Hx2 as [->| ->]; simpl; congruence.
+      destruct Hx2 as [->|(?&_&->)]; simpl; congruence.
 Qed.
 
 Lemma ends_resync w n todo ms c x k :
@@ -52,7 +52,7 @@ End Program.
 (** ** The machine *)
 
 Section Resync.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
 Local Notation machine := (machine C Y).

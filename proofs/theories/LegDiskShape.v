@@ -6,13 +6,13 @@ Import DiskMachine(programs, run_request, run_group, run_upkeep, run_format).
 Import DiskMachineShape(only, format_only).
 
 Section Shape.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (count : nat) (trees : nat * nat) (g : geometry) (size : nat).
 Local Notation only := (only D trees g).
 Implicit Types (z : machine C Y).
 
 (** A new disk of shape [g], with [trees] of this size. *)
-Definition formatted_as z : Prop := ∃ f ms c y x, whole_records g ∧
+Definition formatted_as z : Prop := ∃ f ms c y x, torn_unread g ∧
   complete (on_leg size (seq 0 count) false (run_format D trees g)) (whole count f) =
     (Some (ms, c, Some y), x) ∧
   z = (Idle y ms c, x, []).

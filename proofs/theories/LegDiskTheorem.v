@@ -7,8 +7,9 @@ read, and data are said to be lost only while more devices have failed, or after
 had.
 
 What the machine may meet:
-- what [ProvedDiskTheorem.v] names, with any part of what each device had not flushed lost on its own; so of a
-  block of several pieces anything may be left, and no such block is one of superblock, headers and log;
+- what [ProvedDiskTheorem.v] names, with any part of what each device had not flushed lost on its own, and
+  torn on its own, when the power or the device fails; so of a block of several pieces anything may be left,
+  and no such block is one of superblock, headers and log;
 - a device that fails between any two I/Os, or while the power is off, and then answers nothing;
 - its return with what it had, or its replacement by any other device, between two requests;
 - a resync of all devices that are no members, with any of these in it.
@@ -24,7 +25,8 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
   ProvedDiskRefinement.
 From LogDisk Require Import Leg LegCorrect LegCode LegDiskMachine LegDiskRefinement.
 
-Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr z' :
+Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr
+    z' :
   blocks_laws → cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr z' →
   admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
@@ -32,18 +34,18 @@ Proof. intros laws code. eapply leg_disk_refines; [apply proved_programs_safe|do
 
 (** ** Any disk whose programs are crash safe, on mirrors and with parity *)
 
-Lemma refines_on_mirrors `{blocks} {Y U} (D : programs Y U) shape represents recoverable size count n z
-    tr z' :
-  let code := mirrors zero_block in let torn : tearing := λ _, False in
+Lemma refines_on_mirrors `{blocks} {torn : tearing block} {Y U} (D : programs Y U) shape represents
+    recoverable size count n z tr z' :
+  let code := mirrors zero_block in
   crash_safe_programs D shape represents recoverable → 0 < count →
   formatted (cutting0 := code) D size count n z → lives (cutting0 := code) D size count z tr z' →
   admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof.
-  intros code torn Hsafe Hcount Hz Hlives.
+  intros code Hsafe Hcount Hz Hlives.
   by eapply (leg_disk_refines (cutting0 := code) D size count _ _ _ Hsafe (laws := mirrors_laws _ _ Hcount)).
 Qed.
 
-Lemma refines_on_raid `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {Y U}
+Lemma refines_on_raid `{blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)} {Y U}
     (D : programs Y U) shape represents recoverable bytes k m (cut : block → vec (vec Parity.byte bytes) k)
     glue size n z tr z' :
   crash_safe_programs D shape represents recoverable → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 →

@@ -10,7 +10,7 @@ From LogDisk Require Import Devices Leg LegCorrect RequestProgress LegProgress L
 Import DiskMachine(programs, crash_safe_programs, run_upkeep).
 
 Section Upkeep.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Local Notation machine := (machine C Y).
 Implicit Types (x : array C) (y : Y) (u : U) (ms h : list nat) (z : machine).
@@ -56,7 +56,7 @@ Qed.
 End Upkeep.
 
 Section Disks.
-Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing} (size count : nat).
+Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing block} (size count : nat).
 Context {laws : cutting_laws count}.
 
 (** With whole maps, *)

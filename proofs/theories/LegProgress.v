@@ -4,7 +4,7 @@ From stdpp Require Import list numbers list_numbers.
 From LogDisk Require Import Medium Devices Leg LegCorrect LegRefine RequestProgress.
 
 Section Progress.
-Context {B C : Type} `{cutting B C} {torn : tearing}.
+Context {B C : Type} `{cutting B C} {torn : tearing B}.
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
 Implicit Types (x : array C) (m : medium C) (M : medium B) (f : contents B) (ms kept todo : list nat).
@@ -155,9 +155,9 @@ Proof.
   - intros x2 Hx2. assert (D x2) as Dx2.
     { eapply Hwrite; [exact Dx1| |by right]. apply elem_of_app. right. by left. }
     assert (∀ j, j ≠ i → device_at x2 j = device_at x1 j) as Hsame.
-    { intros j Hj. destruct Hx2 as [->| ->]; [done|]. simpl. by rewrite decide_False. }
+    { intros j Hj. destruct Hx2 as [->|(?&_&->)]; [done|]. simpl. by rewrite decide_False. }
     assert (up (device_at x2 i) = false ∧ members x2 = members x1) as [Hup2 Hm2].
-    { destruct Hx2 as [->| ->]; [done|]. simpl. by rewrite decide_True. }
+    { destruct Hx2 as [->|(?&_&->)]; [done|]. simpl. by rewrite decide_True. }
     apply (ends_without _ kept i); [done|by rewrite Hm2|]. intros x3 [H3 _].
     assert (kept ++ rest `sublist_of` kept ++ i :: rest) as Hsub
       by (apply sublist_app; [done|by apply sublist_cons]).
@@ -211,13 +211,9 @@ Lemma all_within_written M ms x i a b x' :
   all_within M ms x'.
 Proof.
   intros Hb Hx Hx' j Hj. pose proof (Hx j Hj) as Hwithin.
-  destruct Hx' as [->|[->| ->]]; [|done|]; simpl; (destruct (decide (j = i)) as [->|]; [|done]);
-    intros a' p Ha; simpl.
-  - intros [->|[[= -> ->]|Hin]%elem_of_cons]; [| |apply Hwithin; [done|by right]].
-    + apply Hwithin; [done|by left].
-    + by apply held_may_be.
-  - intros [->|?%elem_of_nil]; [|done]. simpl. destruct (decide (a' = a)) as [->|]; [by apply held_may_be|].
-    apply Hwithin; [done|by left].
+  destruct Hx' as [->|[->|(f&Hf&->)]]; [|done|]; simpl; (destruct (decide (j = i)) as [->|]; [|done]).
+  - by apply within_written.
+  - by eapply within_maybe.
 Qed.
 
 Lemma ends_equalize w n M j f x ms k :

@@ -4,7 +4,7 @@ From stdpp Require Import list numbers list_numbers.
 From LogDisk Require Import Medium Devices Leg LegCorrect.
 
 Section Refine.
-Context {B C : Type} `{cutting B C} {torn : tearing}.
+Context {B C : Type} `{cutting B C} {torn : tearing B}.
 Variables (size count : nat).
 Context {laws : cutting_laws count}.
 Implicit Types (x : array C) (m : medium C) (M : medium B) (f : contents B) (ms todo T : list nat).
@@ -215,7 +215,7 @@ Proof.
         -- intros z ms2 ok Hz Hmz Hcz Hsz. apply Hk; try done. intros j' Hj'. by apply Hin, Hsz.
       * intros y2 Hy2. assert (striped T M y2 ∧ members y2 = members y1 ∧ clean y2 = clean y1 ∧
           up (device_at y2 i) = false) as (Hmy2&Hm2&Hc2&Hup2).
-        { destruct Hy2 as [->| ->]; [done|]. split_and!; [|done|done|simpl; by rewrite decide_True].
+        { destruct Hy2 as [->|(f&_&->)]; [done|]. split_and!; [|done|done|simpl; by rewrite decide_True].
           apply striped_other; [by rewrite Hm1|done..]. }
         rewrite Hm1 in Hm2. rewrite Hc1 in Hc2. by apply Hk.
 Qed.

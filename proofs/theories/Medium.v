@@ -1,19 +1,24 @@
 (** Devices of blocks, and programs that use nothing but block I/O.
 
 A write is volatile until a flush. A power cut leaves each block as the last flush left it, or as any write
-since then left it, each block on its own: any subset of the unflushed blocks survives. A block is written
-whole, unless it is one that tears: of such a block, once it was written, a power cut before the flush leaves
-anything.
+since then left it, each block on its own: any subset of the unflushed blocks survives. A block that tears is
+not written whole: once it was written, a power cut before the flush leaves anything ([tears]), or one of the
+blocks that tearing may make there ([tears_to]), if what was written is not what was there. [Sectors.v] says
+what that is where sectors are written whole.
 
 A program may [Assume] something: it goes on only if that is true. This is where a hypothesis about digests
 stands ([Codec.v]); whoever runs a program takes it as granted. *)
 From stdpp Require Import list.
 
-(** The addresses of the blocks that tear. *)
-Class tearing := tears : nat → Prop.
+(** The addresses of the blocks of which anything may be left; and what may be left of others. *)
+Class tearing {B : Type} := Tearing { tears : nat → Prop; tears_to : nat → B → Prop }.
+Global Arguments tearing : clear implicits. Global Arguments Tearing {_} _ _.
+
+(** Blocks that are written whole. *)
+Definition untorn {B} : tearing B := Tearing (λ _, False) (λ _ _, False).
 
 Section Medium.
-Context {B : Type} {torn : tearing}.
+Context {B : Type} {torn : tearing B}.
 
 Definition contents := nat → B.
 
@@ -34,8 +39,10 @@ Definition flush_blocks (m : medium) : medium := Medium (read_block m) [].
 Definition may_hold (m : medium) (a : nat) (b : B) : Prop := b = stable m a ∨ (a, b) ∈ unflushed m.
 Definition survives (m : medium) (f : contents) : Prop := ∀ a, may_hold m a (f a).
 (** and if some tear. *)
+(** Something else was written there than what is there. *)
+Definition rewritten (m : medium) (a : nat) : Prop := ¬ ∀ b, (a, b) ∈ unflushed m → b = stable m a.
 Definition may_be (m : medium) (a : nat) (b : B) : Prop :=
-  may_hold m a b ∨ tears a ∧ a ∈ (unflushed m).*1.
+  may_hold m a b ∨ tears a ∧ a ∈ (unflushed m).*1 ∨ tears_to a b ∧ ¬ tears a ∧ rewritten m a.
 Definition may_leave (m : medium) (f : contents) : Prop := ∀ a, may_be m a (f a).
 
 (** ** Programs *)
@@ -126,11 +133,30 @@ Proof.
   destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
 Qed.
 
+Lemma rewritten_in m a : rewritten m a → a ∈ (unflushed m).*1.
+Proof.
+  intros Hm. destruct (decide (a ∈ (unflushed m).*1)) as [|Hno]; [done|]. destruct Hm. intros b Hb.
+  destruct Hno. apply elem_of_list_fmap. by exists (a, b).
+Qed.
+
+Lemma not_rewritten f a : ¬ rewritten (Medium f []) a.
+Proof. intros Hm. apply Hm. by intros b ?%elem_of_nil. Qed.
+
+Lemma may_be_stable f a b : may_be (Medium f []) a b → b = f a.
+Proof. by intros [[|?%elem_of_nil]|[[_ ?%elem_of_nil]|(_&_&?%not_rewritten)]]. Qed.
+
+(** Whatever is left at an address is as it was, or was written. *)
+Lemma may_be_in m a b : may_be m a b → b = stable m a ∨ a ∈ (unflushed m).*1.
+Proof.
+  intros [[|Hin]|[[_ ?]|(_&_&?%rewritten_in)]]; [by left| |by right..].
+  right. apply elem_of_list_fmap. by exists (a, b).
+Qed.
+
 Lemma survives_leaves m f : survives m f → may_leave m f.
 Proof. intros Hf a. by left. Qed.
 
 Lemma leaves_stable f f' : may_leave (Medium f []) f' → ∀ a, f' a = f a.
-Proof. intros Hs a. by destruct (Hs a) as [[|?%elem_of_nil]|[_ ?%elem_of_nil]]. Qed.
+Proof. intros Hs a. apply may_be_stable, Hs. Qed.
 
 Lemma survives_stable f f' : survives (Medium f []) f' → ∀ a, f' a = f a.
 Proof. intros Hf a. by destruct (Hf a) as [|?%elem_of_nil]. Qed.
@@ -151,9 +177,8 @@ Qed.
 Lemma safe_within (P : contents → Prop) (S : nat → Prop) u f :
   (∀ f', (∀ a, ¬ S a → f' a = f a) → P f') → (∀ a, a ∈ u.*1 → S a) → safe P (Medium f u).
 Proof.
-  intros HP Hu f' Hf'. apply HP. intros a Ha. destruct (Hf' a) as [[|Hin]|[_ Hin]]; [done|..]; destruct Ha.
-  - apply Hu, elem_of_list_fmap. by exists (a, f' a).
-  - by apply Hu.
+  intros HP Hu f' Hf'. apply HP. intros a Ha. destruct (may_be_in _ _ _ (Hf' a)) as [|Hin]; [done|].
+  destruct Ha. by apply Hu.
 Qed.
 
 Lemma crash_safe_write_all {A} (P : contents → Prop) (Q : A → medium → Prop) (S : nat → Prop) ws u f k :
@@ -182,19 +207,20 @@ Proof.
     + intros a Ha. apply overlay_out. by rewrite fmap_reverse, elem_of_reverse.
 Qed.
 
-(** One block that does not tear is written and flushed: until then either content may survive. *)
+(** One block is written and flushed: until then either content may survive, or what tearing makes of it. *)
 Lemma crash_safe_commit {A} (P : contents → Prop) (Q : A → medium → Prop) a b f k :
   ¬ tears a →
-  (∀ f', (∀ a', a' ≠ a → f' a' = f a') → f' a = f a ∨ f' a = b → P f') →
+  (∀ f', (∀ a', a' ≠ a → f' a' = f a') → f' a = f a ∨ f' a = b ∨ tears_to a (f' a) → P f') →
   (∀ f', f' a = b → (∀ a', a' ≠ a → f' a' = f a') → crash_safe P Q k (Medium f' [])) →
   crash_safe P Q (WriteBlock a b (FlushBlocks k)) (Medium f []).
 Proof.
   intros Ha HP Hk. simpl. split; [|split].
   - intros f' Hf'. apply HP; intros; [|left]; by apply leaves_stable.
   - intros f' Hf'. apply HP.
-    + intros a' Ha'. destruct (Hf' a') as [[|[[= ->]|?%elem_of_nil]%elem_of_cons]|[_ Hin]]; [done..|].
+    + intros a' Ha'. destruct (may_be_in _ _ _ (Hf' a')) as [|Hin]; [done|].
       by apply elem_of_list_singleton in Hin.
-    + destruct (Hf' a) as [[|[[= ->]|?%elem_of_nil]%elem_of_cons]|[Ht _]]; [by left|by right|done..].
+    + destruct (Hf' a) as [[|[[= ->]|?%elem_of_nil]%elem_of_cons]|[[Ht _]|[Ht _]]];
+        [by left|by right; left|done..|by right; right].
   - apply Hk; unfold read_block; simpl; [by rewrite decide_True|intros; by rewrite decide_False].
 Qed.
 

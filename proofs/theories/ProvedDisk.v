@@ -6,6 +6,10 @@ one block, and several writes may share one. Every map is in memory; a checkpoin
 slot that is not in use, flushes, then writes the header of that slot and flushes. The log holds what came
 after the newest checkpoint.
 
+A power cut may tear a record or a header: of each sector the old or the new content is left. So these blocks
+are sealed with a digest of themselves ([Codec.v]). Recovery reads a torn one as none: the log ends there, and
+the other slot counts.
+
 A power cut may leave a record without all of its data. So a record has a digest of its data, and recovery
 compares it. Every record was flushed before the next one was begun, so only the newest can be without its
 data: recovery drops it, and makes that durable before anything else happens, so that no later write of the
@@ -148,7 +152,7 @@ Definition superblock_codec_of (magic : name) : codec geometry :=
           | _ => None
           end)
     (both text (many number)).
-Definition magic : name := "proved-disk 3"%string.
+Definition magic : name := "proved-disk 4"%string.
 Definition superblock_codec : codec geometry := superblock_codec_of magic.
 
 (** ** Which places are in use *)
@@ -213,7 +217,7 @@ Definition checkpoint {A} (y : memory) (k : memory → program block A) : progra
     (next_mba (current y)) in
   match pack_many (slot_blocks g) (put maps_codec m) with
   | Some bs =>
-      match pack (put header_codec (S (serial y), (next_record y, length bs))) with
+      match seal (put header_codec (S (serial y), (next_record y, length bs))) with
       | Some header =>
           let s := negb (slot y) in
           write_all (zip (body_address g s <$> seq 0 (length bs)) bs)
@@ -239,7 +243,7 @@ What ends with "_log" does not look at maps: a disk with trees does the same ([P
 Definition append_log {A} (g : geometry) (n : nat) (room : bool) (r : log_record) (data : list block)
     (refused done : program block A) : program block A :=
   Assume (compared data)
-    match pack (put log_codec (n, (r, digest data))) with
+    match seal (put log_codec (n, (r, digest data))) with
     | Some b =>
         if room then
           write_all (zip (data_address g <$> places_of r) data)
@@ -267,7 +271,7 @@ Fixpoint replay {M A} (step : log_record → M → M) (g : geometry) (fuel : nat
   | S fuel =>
       let n := found_next now in
       ReadBlock (log_address g n) (λ b,
-        match unpack log_codec b with
+        match unseal log_codec b with
         | Some (n', (r, d')) =>
             if decide (n' = n) then
               replay step g fuel now (Found (S n) (step r (found_maps now)) (places_of r)) d' k
@@ -299,7 +303,7 @@ Definition recover {A} (k : option memory → program block A) : program block A
     | None => k None
     | Some g =>
         ReadBlock (header_address false) (λ a, ReadBlock (header_address true) (λ b,
-          match newer (unpack header_codec a) (unpack header_codec b) with
+          match newer (unseal header_codec a) (unseal header_codec b) with
           | None => k None
           | Some (s, (ser, (fst, len))) =>
               read_all (body_address g s <$> seq 0 len) (λ bs,
@@ -489,18 +493,18 @@ Definition live_blocks (y : memory) : nat := length (map_to_list (live_map (curr
 Definition no_maps : maps := Maps ∅ ∅ ∅ 0.
 
 Definition format (g : geometry) : program block (option memory) :=
-  match pack (put superblock_codec g), pack [0], pack_many (slot_blocks g) (put maps_codec no_maps) with
-  | Some super, Some blank, Some bs =>
-      match pack (put header_codec (1, (1, length bs))) with
+  match pack (put superblock_codec g), pack_many (slot_blocks g) (put maps_codec no_maps) with
+  | Some super, Some bs =>
+      match seal (put header_codec (1, (1, length bs))) with
       | Some header =>
           if decide (0 < log_blocks g) then
-            let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
+            let image := super :: header :: blank_block :: replicate (log_blocks g) blank_block ++ bs in
             write_all (zip (seq 0 (length image)) image)
               (FlushBlocks (Done (Some (Memory g no_maps (collected g no_maps []) 1 1 1 false []))))
           else Done None
       | None => Done None
       end
-  | _, _, _ => Done None
+  | _, _ => Done None
   end.
 
 End Programs.

@@ -9,20 +9,20 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
 
 (** The record of a request goes into a block, and numbers are below the limit of words. *)
 Record small_sizes `{!blocks} (g : geometry) (next : nat) (q : request) : Prop := {
-  record_in_block : length (data_of q) + 72 ≤ words;
+  record_in_block : length (data_of q) + 72 ≤ sealed_words;
   numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks g < limit ∧
     data_blocks g < limit ∧ next < limit;
 }.
 
 (** The record of so many blocks goes into a block, and numbers are below the limit of words. *)
 Record small_group `{!blocks} (g : geometry) (next : nat) (ws : list (nat * list block)) : Prop := {
-  one_record : 2 * length (blocks_of ws) + 6 ≤ words;
+  one_record : 2 * length (blocks_of ws) + 6 ≤ sealed_words;
   numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks g < limit ∧
     data_blocks g < limit ∧ next < limit;
 }.
 
 Section Answers.
-Context `{!blocks} {torn : tearing} (size : nat).
+Context `{!blocks} {torn : tearing block} (size : nat).
 Local Notation D := proved_programs.
 Implicit Types (y : memory) (q : request) (ws : list (nat * list block)).
 
@@ -85,7 +85,7 @@ Proof.
   intros [Hwords (Hlimit&_&_&_&Hnext)] Hn Hk Hput. unfold record_fits. rewrite Hput.
   assert (String.length n ≤ 64) as Hlen.
   { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
-  pose proof (characters_length n). apply pack_digest; [apply digest_below|simpl; lia|].
+  pose proof (characters_length n). apply seal_digest; [apply digest_below|simpl; lia|].
   intros w. rewrite !elem_of_cons. intros [->|[->|[->|[->|?%characters_below]]]]; lia.
 Qed.
 
@@ -101,7 +101,7 @@ Proof.
   - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba _]|]; [|done].
     apply write_record_fits; try lia; [apply digest_below|]. intros p Hp%Hplaces. lia.
   - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; [|done].
-    apply (pack_digest [next_record y; 2; 2; lba; count'; 0]); simpl; [apply digest_below|lia|].
+    apply (seal_digest [next_record y; 2; 2; lba; count'; 0]); simpl; [apply digest_below|lia|].
     intros w. rewrite !elem_of_cons, elem_of_nil. lia.
   - unfold clashes in Hfaults. eapply (name_fits _ _ 3 n); [exact Hq| |lia|simpl; by rewrite put_numbers].
     by destruct (valid_name n).

@@ -4,7 +4,7 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps.
 
 Section Append.
-Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing}.
+Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing block}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 Lemma crash_safe_read_all {A} P (Q : A → medium block → Prop) addresses f k :
@@ -56,7 +56,7 @@ Proof. intros Hy. apply safe_recoverable. by apply recoverable_represents. Qed.
 (** Nothing but the block of the next record changes. *)
 Lemma durable_next g f f' s ser fst m0 rs :
   let a := log_address g (fst + length rs) in
-  (∀ n r, unpack log_codec (f' a) = Some (n, r) → n < fst + length rs) →
+  (∀ n r, unseal log_codec (f' a) = Some (n, r) → n < fst + length rs) →
   length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
   durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
@@ -71,7 +71,7 @@ Qed.
 
 Lemma durable_logged g f f' s ser fst m0 rs r :
   let a := log_address g (fst + length rs) in
-  unpack log_codec (f' a) = Some (fst + length rs, r) → in_bounds g r.1 →
+  unseal log_codec (f' a) = Some (fst + length rs, r) → in_bounds g r.1 →
   length rs < log_blocks g → (∀ a', fixed_address g s a' → a' ≠ a → f' a' = f a') →
   durable g f s ser fst m0 rs → durable g f' s ser fst m0 (rs ++ [r]).
 Proof.
@@ -91,14 +91,20 @@ Proof.
   - rewrite app_length. simpl. lia.
 Qed.
 
-Lemma blank_record n r : unpack log_codec blank_block = Some (n, r) → n = 0.
-Proof. apply blank_number. Qed.
+(** A block that holds no record of the log, and cannot be taken for one. *)
+Definition no_record (b : block) : Prop := ∀ n r, unseal log_codec b = Some (n, r) → n = 0.
+
+Lemma blank_record : no_record blank_block.
+Proof. intros n r. apply blank_number. Qed.
+
+Lemma unsealed_record b : unsealed b = None → no_record b.
+Proof. intros Hb n r. by rewrite unread. Qed.
 
 (** All but the block of the next record is as it was, and there is none. *)
 Lemma represents_blanked y f f' d :
   represents y f d → has_room y = true →
   (∀ a, needed y a → a ≠ log_address (shape y) (next_record y) → f' a = f a) →
-  f' (log_address (shape y) (next_record y)) = blank_block → represents y f' d.
+  no_record (f' (log_address (shape y) (next_record y))) → represents y f' d.
 Proof.
   intros [(m0&rs&Hdur&Hnext&Hcur&Hplaced&Hconf) [Hwf Hag]] Hroom%bool_decide_eq_true_1 Hold Hblank.
   pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
@@ -106,7 +112,7 @@ Proof.
   split; [|split; [done|]].
   - exists m0, rs. split_and!; try done.
     + rewrite Hnext in *. apply (durable_next _ f); [|lia|intros a ? ?; apply Hold; [by left|done]|done].
-      rewrite Hblank. intros n r ->%blank_record. lia.
+      intros n r ->%Hblank. lia.
     + eapply confirmed_frame; [|done]. intros p Hp. apply Hold; [right; right; by exists p|].
       by apply data_not_log.
   - eapply agrees_frame; [|done]. intros a (x&p&Hx&Hp&->).
@@ -119,7 +125,7 @@ Lemma represents_logged y f f' d d' r fr dg :
   well_formed (apply r (current y)) fr → agrees (shape y) f' (apply r (current y)) d' →
   placed (logged y r fr) → proper_places (shape y) (places_of r) → (∀ p, p ∈ places_of r → fr !! p = None) →
   digest (blocks_at (shape y) f' (places_of r)) = dg → in_bounds (shape y) r →
-  unpack log_codec (f' (log_address (shape y) (next_record y))) = Some (next_record y, (r, dg)) →
+  unseal log_codec (f' (log_address (shape y) (next_record y))) = Some (next_record y, (r, dg)) →
   (∀ a, needed y a → a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
@@ -150,11 +156,15 @@ Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r data fr refu
 Proof.
   intros places Hy Hfree Hlen Hbounds Hmoved HP HP' Happly Hrefused Hk. unfold append, append_log.
   split; [by apply (safe_represents _ y f d)|]. intros Hcompared.
-  destruct (pack _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
-  apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
-  assert (0 < log_blocks (shape y) ∧ ¬ tears (log_address (shape y) (next_record y))) as [Hpos Hwhole].
+  destruct (seal _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
+  apply (seal_unseal log_codec) in Hb; [|apply log_round_trips].
+  assert (0 < log_blocks (shape y) ∧ ¬ tears (log_address (shape y) (next_record y)) ∧
+    ∀ b, tears_to (log_address (shape y) (next_record y)) b → no_record b) as (Hpos&Hwhole&Htorn).
   { destruct Hy as [(m0&rs&Hdur&_) _]. pose proof (log_positive _ _ _ _ _ _ _ Hdur). split; [done|].
-    by apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. }
+    destruct (log_unread _ _ _ _ _ _ _ Hdur (log_address (shape y) (next_record y))) as [? Hno];
+      [by apply log_address_bound|]. split; [done|]. intros b' Hb'.
+    pose proof (log_address_bound (shape y) (next_record y)) as Hlow. apply unsealed_record, Hno; [done|].
+    specialize (Hlow ltac:(done)). unfold superblock. lia. }
   pose proof (take_free_some _ _ _ Hfree) as (Hdup&Hin&Hless).
   pose proof Hy as [(_&_&_&_&_&[Hmid Hbelow]&_) _].
   assert (placed (logged y r fr)) as Hplaced.
@@ -189,27 +199,29 @@ Proof.
     + intros f' Hf'. by apply HP, recoverable_represents, Hbefore.
     + intros a. by rewrite fmap_reverse, elem_of_reverse.
   - intros f' Hf'. assert (∀ a, a ∉ ws.*1 → a ≠ la → f' a = f a) as Hold.
-    { intros a Ha Hla. destruct (Hf' a) as [[|Hw]|[_ Hw]]; [done|..]; simpl in Hw;
-        apply elem_of_cons in Hw as [Heq|Hw]; try (by simplify_eq); destruct Ha.
-      - rewrite elem_of_reverse in Hw. apply elem_of_list_fmap. exists (a, f' a). done.
-      - by rewrite fmap_reverse, elem_of_reverse in Hw. }
-    assert (f' la = f la ∨ f' la = b) as Hla.
-    { destruct (Hf' la) as [[|Hw]|[? _]]; [by left|right|done]. simpl in Hw.
-      apply elem_of_cons in Hw as [[= ->]|Hw]; [done|]. rewrite elem_of_reverse in Hw.
+    { intros a Ha Hla. destruct (may_be_in _ _ _ (Hf' a)) as [|Hw]; [done|]. simpl in Hw.
+      apply elem_of_cons in Hw as [|Hw]; [done|]. destruct Ha. by rewrite fmap_reverse, elem_of_reverse in
+        Hw. }
+    assert (f' la = f la ∨ f' la = b ∨ no_record (f' la)) as Hla.
+    { destruct (Hf' la) as [[|Hw]|[[? _]|[? _]]]; [by left|right; left|done|by right; right; apply Htorn].
+      simpl in Hw. apply elem_of_cons in Hw as [[= ->]|Hw]; [done|]. rewrite elem_of_reverse in Hw.
       destruct (Hunneeded la) as [_ ?]; [|done]. apply elem_of_list_fmap. by exists (la, f' la). }
-    destruct Hla as [Hla|Hla].
+    assert (∀ f2, (∀ a, a ∉ ws.*1 → a ≠ la → f2 a = f a) → no_record (f2 la) → represents y f2 d) as Hnone.
+    { intros f2 Hold2 Hno. apply (represents_blanked y f); try done. intros a Ha Hne. apply Hold2; [|done].
+      by intros [? _]%Hunneeded. }
+    destruct Hla as [Hla|[Hla|Hla]].
     { apply HP, recoverable_represents, Hbefore. intros a Ha. destruct (decide (a = la)) as [->|]; [done|].
       by apply Hold. }
+    2:{ by apply HP, recoverable_represents, Hnone. }
     set (bs := blocks_at g f' places).
     assert (digest bs = digest data ∧ compared bs = true ∨
       (compared bs = true → digest bs ≠ digest data)) as [[Hsame Hbs]|Hother].
     { destruct (compared bs); [|by right]. destruct (decide (digest bs = digest data)); [by left|by right]. }
     + apply HP', (recoverable_represents (logged y r fr)), Hafter; try done. by apply digest_injective.
     + apply HP. exists y. split; [done|]. right. split.
-      * apply (represents_blanked y f); try done.
-        -- intros a Ha Hne. unfold blanked. rewrite decide_False by done. apply Hold; [|done].
-           by intros [? _]%Hunneeded.
-        -- unfold blanked. by rewrite decide_True.
+      * apply Hnone; unfold blanked.
+        -- intros a Ha Hne. rewrite decide_False by done. by apply Hold.
+        -- rewrite decide_True by done. apply blank_record.
       * destruct Hy as [(m0&rs&Hdur&Hnext&Hcur&_&Hconf) _]. exists m0, rs, (r, digest data).
         apply bool_decide_eq_true_1 in Hroom. split_and!; try done; [|by apply (newest_known _ _ _ Hconf)].
         fold g in Hdur. apply (durable_logged _ f); try done.

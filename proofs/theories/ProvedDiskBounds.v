@@ -5,7 +5,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests RequestProgress.
 
 Section Bounds.
-Context `{!blocks, !blocks_laws} {torn : tearing}.
+Context `{!blocks, !blocks_laws} {torn : tearing block}.
 Implicit Types (y : memory) (g : geometry) (q : request) (m : medium block) (f : contents block).
 Variable size : nat.
 Local Notation runs_within := (runs_within size).
@@ -68,7 +68,7 @@ Lemma within_append n r data (refused k : program block A) fr m :
 Proof.
   intros Hplaces Hrefused Hk. unfold append_log. unfold device_blocks in Hsize.
   replace (length data + 3 + n) with (S (length data + 2 + n)) by lia. intros _.
-  destruct (pack _); [|eapply (runs_within_more _ n); [lia|done]].
+  destruct (seal _); [|eapply (runs_within_more _ n); [lia|done]].
   destruct room; [|eapply (runs_within_more _ n); [lia|done]].
   pose proof (log_address_bound g next (Hroom eq_refl)) as Hlog.
   apply take_free_some in Hplaces as (_&Hin&_).
@@ -145,7 +145,7 @@ Proof.
   assert (used_middle (current y) ⊆ middle (current y)) as Hused.
   { apply map_subseteq_spec. apply used_middle_some. }
   apply pack_many_prefix in Hbs as [Hlen _]. rewrite Hshape in Hlen.
-  destruct (pack _); [|eapply (runs_within_more _ n); [lia|by apply Hk]].
+  destruct (seal _); [|eapply (runs_within_more _ n); [lia|by apply Hk]].
   match goal with |- runs_within _ (write_all ?ws _) _ => apply runs_within_more with (length ws + (3 + n))
     end.
   { rewrite zip_with_length, fmap_length, seq_length. lia. }
@@ -218,7 +218,7 @@ Proof.
   induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
   - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [apply Hlow|].
     unfold read_block. simpl.
-    destruct (unpack _ _) as [[n' [r dg]]|] eqn:Hn; [|eapply (runs_within_more _ n); [lia|done]].
+    destruct (unseal _ _) as [[n' [r dg]]|] eqn:Hn; [|eapply (runs_within_more _ n); [lia|done]].
     rewrite decide_False; [eapply (runs_within_more _ n); [lia|done]|].
     apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
   - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.

@@ -2,7 +2,7 @@
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
   ProvedDisk
-  ProvedDiskProgress ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine.
+  ProvedDiskProgress ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine Sectors.
 From LogDisk Require Export DiskMachineLives.
 
 Local Open Scope string_scope.
@@ -21,7 +21,7 @@ Definition digest_by {B} (first : B → nat) (bs : list B) : nat * nat :=
 Definition few_bytes (bs : list (list byte)) : bool :=
   bool_decide (length bs ≤ 3) &&
   forallb (λ b, bool_decide (first_byte b < 15) && bool_decide (b = padded_byte (first_byte b))) bs.
-Definition small : blocks := byte_blocks 1 80 (digest_by first_byte) few_bytes.
+Definition small : blocks := byte_blocks 1 80 2 (digest_by first_byte) few_bytes.
 Definition data (b : nat) : @block small := padded_byte b.
 
 Lemma number_below {B} (first : B → nat) bs :
@@ -63,25 +63,31 @@ Proof.
     induction bs as [|b bs IH]; [done|]. cbn [forallb] in Hbs.
     apply andb_true_iff in Hbs as [[Hb%bool_decide_eq_true Heq%bool_decide_eq_true]%andb_true_iff Hbs].
     destruct (IH Hbs) as [Hall Heqs]. split; [by constructor|]. rewrite !fmap_cons. by f_equal. }
-  apply byte_blocks_laws; [lia| |].
+  apply byte_blocks_laws; [lia|lia| |].
   - intros xs ys (Hx&Hxs&Heqx)%Hfew (Hy&Hys&Heqy)%Hfew Hd.
     apply digest_by_injective in Hd; [|done..]. by rewrite Heqx, Heqy, Hd.
   - intros bs. split; apply Nat.mod_upper_bound; done.
 Qed.
 
-Local Instance behind_the_log : tearing := le 7.
-Local Instance tears_dec a : Decision (tears a) := le_dec 7 a.
+(** Anything may be left from address 7 on; of headers and records, what does not unseal. *)
+Local Instance behind_the_log `{blocks} : tearing block :=
+  Tearing (le 7) (λ a b, 0 < a ∧ unsealed b = None).
+Local Instance tears_dec `{blocks} a : Decision (tears a) := le_dec 7 a.
 Local Instance zeroes `{blocks} : remains := zero_block.
+Local Instance sealed_tears_dec `{blocks} a : Decision (tears_to a torn_block) := _ : Decision
+    (0 < a ∧ _ = None).
 Definition shape_of_small : geometry := Geometry 4 2 2 6 2 2.
-Lemma small_whole g : log_blocks g ≤ 4 → whole_records g.
-Proof. intros Hg a Ha Ht. unfold tears, behind_the_log in Ht. lia. Qed.
+Lemma small_unread `{blocks} g : log_blocks g ≤ 4 → torn_unread g.
+Proof. intros Hg a Ha. split; [simpl; lia|]. by intros b [_ ?]. Qed.
 
 Definition everything : list (@event_in_life small upkeep) :=
   [Ask (DoWrite 0 [data 1; data 2]) [0; 1]; Ask (DoSnapshot "s") [];
    CutIn (DoWrite 0 [data 3]) [2] 6 LoseAll;     (* a checkpoint comes first; data and record are lost *)
    CutIn (DoWrite 0 [data 3]) [2] 3 TearOnly;    (* the record survives, its data do not: it is dropped *)
+   CutIn (DoWrite 0 [data 3]) [2] 3 TearSealed;  (* the record tears, and is none *)
    CutIn (DoWrite 0 [data 4]) [2] 3 KeepAll;     (* both survive, though they were not flushed *)
    Ask (DoRead Live 0 2) []; Ask (DoRead (Named "s") 0 2) [];
+   CutUpkeep Checkpoint 3 TearSealed;            (* the header tears, and is none *)
    CutUpkeep Checkpoint 2 KeepAll; CutUpkeep Checkpoint 3 KeepAll; CutRecovery 3 LoseAll;
    Keep (Clean [(0, 5)]); Ask (DoRead (Named "s") 0 1) []; Ask (DoDelete "s") []; Keep Collect;
    Ask (DoWrite 1 [data 6; data 7; data 8]) [0; 5; 3];
@@ -98,8 +104,9 @@ Definition everything : list (@event_in_life small upkeep) :=
 Definition everything_shows : list (event (@block small)) :=
   [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
    Write 0 [data 3] CutShort; Crash Ok; Write 0 [data 3] CutShort; Crash Ok;
-   Write 0 [data 4] CutShort; Crash Ok;
+   Write 0 [data 3] CutShort; Crash Ok; Write 0 [data 4] CutShort; Crash Ok;
    Read Live 0 2 Ok [data 4; data 2]; Read (Named "s") 0 2 Ok [data 1; data 2];
+   Crash CutShort; Crash Ok;
    Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash CutShort; Crash Ok;
    Read (Named "s") 0 1 Ok [data 1]; Delete "s" Ok;
    Write 1 [data 6; data 7; data 8] Ok;
@@ -114,14 +121,15 @@ Definition everything_shows : list (event (@block small)) :=
 Theorem life_exists : ∃ x x', fresh (@proved_disk small _) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof.
   apply (life_shows (D := proved_programs) (0, 0) shape_of_small everything); [|by vm_compute].
-  apply small_whole; simpl; lia.
+  apply small_unread; simpl; lia.
 Qed.
 
 (** ** Blocks that do not give back what was put in *)
 
 (** A nine comes back as an eight. *)
 Definition forgetful : blocks :=
-  {| block := list nat; words := 80; limit := 256; of_words := fmap (λ w, if decide (w = 9) then 8 else w);
+  {| block := list nat; words := 80; sectors := 2; limit := 256; of_words := fmap
+    (λ w, if decide (w = 9) then 8 else w);
      to_words := id; zero_block := []; digest := λ bs, (length bs, 0);
      compared := λ bs, bool_decide (bs = [] ∨ bs = [[1]]) |}.
 
@@ -137,7 +145,7 @@ Lemma forgotten_life_shows :
   ∃ x x', fresh (@proved_disk forgetful _) 10 x ∧ shows proved_disk x forgotten_shows x'.
 Proof.
   apply (life_shows (D := proved_programs) (0, 0) (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
-  apply small_whole; simpl; lia.
+  apply small_unread; simpl; lia.
 Qed.
 
 Theorem round_trip_needed : ¬ implements (@proved_disk forgetful _) Ack.
@@ -149,7 +157,7 @@ Qed.
 (** ** Digests that collide, or a record that is dropped but not for good *)
 
 (** Every list of blocks has the same digest: nothing is verified. *)
-Definition colliding : blocks := byte_blocks 1 80 (λ _, (0, 0)) (λ _, true).
+Definition colliding : blocks := byte_blocks 1 80 2 (λ _, (0, 0)) (λ _, true).
 Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list byte)).
 Definition seven : @block colliding := padded_byte 7.
 
@@ -162,9 +170,10 @@ Definition unverified_shows : list (event (@block colliding)) :=
 (** A record without its data is taken for one that has them. *)
 Theorem digest_needed : ¬ implements (@proved_disk colliding _) Ack.
 Proof.
-  intros Himp. destruct (@life_shows colliding _ _ _ _ _ proved_programs (0, 0) shape_of_small unverified_life
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ _ proved_programs (0, 0) shape_of_small
+    unverified_life
     unverified_shows)
-    as (x&x'&Hx&Hshows); [apply small_whole; simpl; lia|by vm_compute|].
+    as (x&x'&Hx&Hshows); [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
 
@@ -202,24 +211,51 @@ Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list
 Theorem durable_drop_needed : dropped_in_memory = Some revived ∧ ¬ admits Ack (Create 4 :: revived).
 Proof. split; [by vm_compute|]. intros Had%check_correct. by vm_compute in Had. Qed.
 
-(** ** A log that tears: of a record in flight the power leaves another one *)
+(** ** A torn record that unseals: the power leaves half of the new record and half of an older one *)
+
+(** All blocks have one digest. Only the empty list of blocks may be compared, so no two lists collide. *)
+Definition one_digest : blocks := byte_blocks 1 80 2 (λ _, (0, 0)) (λ bs, bool_decide (bs = [])).
+Lemma one_digest_laws : @blocks_laws one_digest.
+Proof.
+  apply byte_blocks_laws; [lia|lia| |intros bs; simpl; lia].
+  by intros xs ys ->%bool_decide_eq_true ->%bool_decide_eq_true.
+Qed.
 
 Section Torn.
-Local Instance behind_the_headers : tearing := le 3.
-Local Instance torn_dec a : Decision (tears a) := le_dec 3 a.
-Local Instance another_record : @remains small :=
-  default zero_block (pack (put log_codec (2, (LogUnmap 0 4, @digest small [])))).
+Local Instance one_digest_eq_dec : EqDecision (@block one_digest) := (_ : EqDecision (list byte)).
+Definition name_of (cs : list nat) : name := string_of_list_ascii (Ascii.ascii_of_nat <$> cs).
+Definition long_name (c : nat) : name := name_of (replicate 64 c).
+Definition record_of_snapshot (n : nat) (s : name) : @block one_digest :=
+  default zero_block (seal (put log_codec (n, (LogSnapshot s, @digest one_digest [])))).
+(** The first sector of one block, and the second one of another. *)
+Definition halves (b b' : @block one_digest) : @block one_digest := (take 40 b ++ drop 40 b')%list.
+Local Instance half_of_each : @remains one_digest :=
+  halves (record_of_snapshot 3 (long_name 98)) (record_of_snapshot 1 (long_name 97)).
+Local Instance torn_into_halves : tearing (@block one_digest) :=
+  Tearing (le 7) (λ a b, 0 < a ∧ b = half_of_each).
+Local Instance halves_dec a : Decision (tears_to a torn_block) :=
+  and_dec (lt_dec 0 a) (one_digest_eq_dec _ _).
+Local Instance behind_dec a : Decision (tears a) := le_dec 7 a.
 
-Definition torn_life : list (@event_in_life small upkeep) :=
-  [Ask (DoWrite 0 [data 1]) [0]; CutIn (DoWrite 1 [data 2]) [1] 3 LoseAll; Ask (DoRead Live 0 1) []].
-Definition torn_shows : list (event (@block small)) :=
-  [Write 0 [data 1] Ok; Write 1 [data 2] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]].
+Definition mixed_name : name := name_of (replicate 34 98 ++ replicate 30 97).
+Definition torn_life : list (@event_in_life one_digest upkeep) :=
+  [Ask (DoSnapshot (long_name 97)) []; Ask (DoDelete (long_name 97)) [];
+   CutIn (DoSnapshot (long_name 98)) [] 6 TearSealed; Ask (DoRead (Named mixed_name) 0 1) []].
+Definition torn_shows : list (event (@block one_digest)) :=
+  [Snapshot (long_name 97) Ok; Delete (long_name 97) Ok; Snapshot (long_name 98) CutShort; Crash Ok;
+   Read (Named mixed_name) 0 1 Ok [zero_block]].
 
-(** The machine is a new disk but for that. *)
-Theorem whole_records_needed : ∃ y m x, execute (format shape_of_small) (Medium (λ _, zero_block) []) =
-    (Some y, m) ∧ shows proved_disk (Idle y, m) torn_shows x ∧
+(** The power leaves a sector of each. The machine is a new disk but for that, and has a snapshot that nobody
+took. *)
+Theorem seal_needed : @blocks_laws one_digest ∧
+  torn_between (record_of_snapshot 1 (long_name 97)) [record_of_snapshot 3 (long_name 98)] half_of_each ∧
+  ∃ y m x, execute (format shape_of_small) (Medium (λ _, zero_block) []) = (Some y, m) ∧
+  shows proved_disk (Idle y, m) torn_shows x ∧
   ¬ admits Ack (Create (disk_blocks shape_of_small) :: torn_shows).
 Proof.
+  split; [apply one_digest_laws|]. split.
+  { intros [|[|i]] Hi; [right|left; by vm_compute|simpl in Hi; lia].
+    eexists. split; [by left|]. by vm_compute. }
   assert (life proved_programs (0, 0) shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
   unfold life in Hlife. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
   apply live_on_shows in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].

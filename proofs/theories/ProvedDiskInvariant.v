@@ -36,7 +36,7 @@ Class checkpoint_format `{blocks} := CheckpointFormat {
 }.
 
 Section Invariant.
-Context `{!blocks, !checkpoint_format} {torn : tearing}.
+Context `{!blocks, !checkpoint_format} {torn : tearing block}.
 Implicit Types f : contents block.
 
 Definition value (g : geometry) f (m : maps) (vm : lba_map) (l : nat) : block :=
@@ -50,19 +50,21 @@ Definition agrees (g : geometry) f (m : maps) (d : disk block) : Prop :=
   reads_as g f m (live_map m) (live d) ∧
   ∀ n, option_Forall2 (reads_as g f m) (snap_maps m !! n) (snaps d !! n).
 
-(** Superblock, headers and log are written whole. All other blocks may tear. *)
-Definition whole_records (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g → ¬ tears a.
+(** What a power cut leaves of a torn header or record does not unseal. Of blocks behind the log anything may
+be left. The superblock is not written again, so it does not matter how it tears. *)
+Definition torn_unread (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g → ¬ tears a ∧
+  ∀ b, tears_to a b → a ≠ superblock → unsealed b = None.
 
 (** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one.
 *)
 Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list logged_record) : Prop := {
   at_checkpoint : holds_checkpoint g f s ser fst m0;
   log_bounded : ∀ i r, rs !! i = Some r → in_bounds g r.1;
-  at_log : ∀ i r, rs !! i = Some r → unpack log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
-  at_stale : ∀ i n r, unpack log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
+  at_log : ∀ i r, rs !! i = Some r → unseal log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
+  at_stale : ∀ i n r, unseal log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
   log_fits : length rs ≤ log_blocks g;
   log_positive : 0 < log_blocks g;
-  log_whole : whole_records g;
+  log_unread : torn_unread g;
   log_numbered : 0 < fst;
 }.
 
@@ -262,6 +264,10 @@ Qed.
 
 End Invariant.
 
+(** Where all blocks are written whole, nothing torn is left. *)
+Lemma untorn_unread `{!blocks} g : torn_unread (torn := untorn) g.
+Proof. intros a _. split; [by intros []|by intros b []]. Qed.
+
 (** ** The maps, whole *)
 
 Section Whole.
@@ -270,9 +276,9 @@ Context `{!blocks}.
 Record holds_maps (g : geometry) (f : contents block) (s : bool) (ser fst : nat) (m : maps) : Prop := {
   at_superblock : unpack superblock_codec (f superblock) = Some g;
   at_header : ∃ len, len ≤ slot_blocks g ∧
-    unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) ∧
+    unseal header_codec (f (header_address s)) = Some (ser, (fst, len)) ∧
     unpack_many maps_codec (f <$> (body_address g s <$> seq 0 len)) = Some m;
-  at_other : ∀ h, unpack header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
+  at_other : ∀ h, unseal header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
 }.
 
 Definition maps_address (g : geometry) (s : bool) (a : nat) : Prop :=

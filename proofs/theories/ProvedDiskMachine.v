@@ -4,7 +4,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
 From LogDisk Require Export DiskMachine.
 
 Section Machine.
-Context `{!blocks} {torn : tearing}.
+Context `{!blocks} {torn : tearing block}.
 
 Definition proved_programs : programs memory upkeep :=
   Programs perform write_group maintain (recover Done) (λ _, format).

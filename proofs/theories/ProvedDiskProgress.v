@@ -27,14 +27,14 @@ Qed.
 
 (** The log record of a request goes into a block, with the digest of its data. *)
 Definition record_fits (y : memory) (r : log_record) (data : list block) : Prop :=
-  is_Some (pack (put log_codec (next_record y, (r, digest data)))).
+  is_Some (seal (put log_codec (next_record y, (r, digest data)))).
 
 (** The log has room, or a checkpoint makes some. *)
 Definition log_can_go_on (y : memory) : Prop :=
   has_room y = true ∨ 0 < log_blocks (shape y) ∧ ∃ bs,
     pack_many (slot_blocks (shape y)) (put maps_codec (Maps (live_map (current y)) (snap_maps (current y))
       (used_middle (current y)) (next_mba (current y)))) = Some bs ∧
-    is_Some (pack (put header_codec (S (serial y), (next_record y, length bs)))).
+    is_Some (seal (put header_codec (S (serial y), (next_record y, length bs)))).
 
 Lemma execute_append {A} y r data (refused k : program block A) m :
   record_fits y r data → has_room y = true → length (places_of r) = length data → ∃ m',
@@ -225,11 +225,11 @@ Lemma put_numbers xs : put_many number xs = xs.
 Proof. induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. Qed.
 
 (** A record's words: the digest comes last. *)
-Lemma pack_digest (ws : list nat) (data : list block) :
-  digests_below digest limit → length ws + 2 ≤ words → (∀ w, w ∈ ws → w < limit) →
-  is_Some (pack (ws ++ [(digest data).1; (digest data).2])).
+Lemma seal_digest (ws : list nat) (data : list block) :
+  digests_below digest limit → length ws + 2 ≤ sealed_words → (∀ w, w ∈ ws → w < limit) →
+  is_Some (seal (ws ++ [(digest data).1; (digest data).2])).
 Proof.
-  intros Hdigest Hlen Hws. destruct (Hdigest data). unfold pack.
+  intros Hdigest Hlen Hws. destruct (Hdigest data). unfold seal.
   rewrite bool_decide_eq_true_2 by (rewrite app_length; simpl; lia).
   match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
   unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
@@ -239,7 +239,8 @@ Qed.
 
 (** A write's record goes into a block that has room for its places. *)
 Lemma write_record_fits y lba places data :
-  digests_below digest limit → length places + 7 ≤ words → length places + 1 < limit → next_record y < limit →
+  digests_below digest limit → length places + 7 ≤ sealed_words → length places + 1 < limit → next_record y <
+    limit →
   lba < limit → (∀ p, p ∈ places → p < limit) → record_fits y (LogWrite lba places) data.
 Proof.
   intros Hdigest Hlen Hlimit Hnext Hlba Hplaces. unfold record_fits.
@@ -247,7 +248,7 @@ Proof.
     (next_record y :: 1 :: S (length places) :: lba :: places ++ [0]) ++ [(digest data).1; (digest data).2])
     as ->.
   { simpl. by rewrite put_numbers. }
-  apply pack_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
+  apply seal_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
   rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton.
   intros [->|[->|[->|[->|[Hin| ->]]]]]; [lia..| |lia]. by apply Hplaces.
 Qed.
@@ -265,7 +266,7 @@ log must have room, or the maps go into a slot. *)
 Theorem write_is_taken y lba data m :
   let n := length data in let g := shape y in let y' := collect y in
   digests_below digest limit → fits (disk_blocks g) lba n →
-    base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → n + 7 ≤ words →
+    base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → n + 7 ≤ sealed_words →
   n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit → log_can_go_on y →
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof.
@@ -283,7 +284,8 @@ Qed.
 
 (** So does the record of several writes. *)
 Lemma group_record_fits y blocks data :
-  digests_below digest limit → 2 * length blocks + 6 ≤ words → 256 ≤ limit → 2 * length blocks < limit →
+  digests_below digest limit → 2 * length blocks + 6 ≤ sealed_words → 256 ≤ limit → 2 * length blocks < limit
+    →
   next_record y < limit → (∀ b, b ∈ blocks → b.1 < limit ∧ b.2 < limit) →
   record_fits y (LogGroup blocks) data.
 Proof.
@@ -294,7 +296,7 @@ Proof.
     (next_record y :: 7 :: length (flat blocks) :: flat blocks ++ [0]) ++ [(digest data).1; (digest data).2])
     as ->.
   { simpl. by rewrite put_numbers. }
-  apply pack_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
+  apply seal_digest; [done|simpl; rewrite app_length; simpl; lia|]. intros w.
   rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton.
   intros [->|[->|[->|[Hin| ->]]]]; [lia..| |lia].
   clear -Hin Hblocks. induction blocks as [|[l p] blocks IH]; simpl in Hin; [by apply elem_of_nil in Hin|].
@@ -308,7 +310,7 @@ write. *)
 Theorem group_is_taken y ws m :
   let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
   digests_below digest limit → Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
-  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ words →
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ sealed_words →
   256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
   log_can_go_on y →
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.

@@ -4,7 +4,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskAppend.
 
 Section Log.
-Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing}.
+Context `{!blocks, !blocks_laws, !checkpoint_format} {torn : tearing block}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 (** ** The log *)
@@ -42,7 +42,7 @@ Lemma crash_safe_replay {M A} P (Q : A → medium block → Prop) (step : log_re
 Proof.
   intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
   - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
-    unfold read_block. simpl. destruct (unpack _ _) as [[n [r dg]]|] eqn:Hn; [|done].
+    unfold read_block. simpl. destruct (unseal _ _) as [[n [r dg]]|] eqn:Hn; [|done].
     rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
   - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
     destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
@@ -79,19 +79,28 @@ Proof.
     intros _. simpl. rewrite Hnewest in Hthere. rewrite decide_True by done.
     unfold found_of. rewrite <-Hnext, <-Hnewest. apply (Hk f m0); try done; apply Hdur.
   - pose proof Hy as [Hblanked (m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)].
+    pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
+    destruct (log_unread _ _ _ _ _ _ _ Hdur (log_address g (next_record y))) as [Hwhole Htorn];
+      [by apply log_address_bound|].
+    assert (∀ f', (∀ a, a ≠ log_address g (next_record y) → f' a = f a) →
+      no_record (f' (log_address g (next_record y))) → represents y f' d) as Hdropped.
+    { intros f' Hold Hnone. apply (represents_blanked y (blanked y f)); [done| |intros a _ Ha|done].
+      - unfold has_room. apply bool_decide_eq_true_2. pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits.
+        rewrite app_length in Hfits. simpl in *. rewrite Hnext. clear -Hfits. lia.
+      - unfold blanked. fold g. by rewrite decide_False, Hold. }
     apply (Hstart _ _ Hdur). unfold confirm. apply crash_safe_read_all; [done|]. split; [done|].
     intros Hcompared. rewrite before_snoc. simpl in *. unfold newest_of, digest_of in *.
     rewrite last_snoc in *. rewrite decide_False by by apply Hno.
     unfold found_of, newest_of. rewrite <-Hnext, <-Hnewest. apply crash_safe_commit.
-    + apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound. by apply (log_positive _ _ _ _ _ _ _ Hdur).
-    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|Hla].
+    + done.
+    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|[Hla|Hla]].
       * right. eapply unconfirmed_ext; [|done]. intros a.
         by destruct (decide (a = log_address g (next_record y))) as [->|]; [|apply Hold].
-      * left. eapply represents_ext; [|done]. intros a. unfold blanked.
-        destruct (decide _) as [->|]; [done|by apply Hold].
+      * left. apply Hdropped; [done|]. rewrite Hla. apply blank_record.
+      * left. apply Hdropped; [done|]. apply unsealed_record, Htorn; [done|].
+        pose proof (log_address_bound g (next_record y) Hpos). unfold superblock. lia.
     + intros f' Hla Hold. apply (Hk f' m0); try done; [apply Hdur| |].
-      * eapply represents_ext; [|done]. intros a. unfold blanked. destruct (decide _) as [->|]; [done|by
-        apply Hold].
+      * apply Hdropped; [done|]. rewrite Hla. apply blank_record.
       * intros i r' Hi. eapply (log_bounded _ _ _ _ _ _ _ Hdur), lookup_app_l_Some, Hi.
 Qed.
 
@@ -109,7 +118,7 @@ Qed.
 End Log.
 
 Section Recovery.
-Context `{!blocks, !blocks_laws} {torn : tearing}.
+Context `{!blocks, !blocks_laws} {torn : tearing block}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 (** ** Checkpoints *)
@@ -135,7 +144,7 @@ Definition checkpointed (y : memory) : memory :=
 Lemma represents_checkpointed y f f' d bs header :
   represents y f d → length bs ≤ slot_blocks (shape y) →
     unpack_many maps_codec bs = Some (forgotten (current y)) →
-  unpack header_codec header = Some (S (serial y), (next_record y, length bs)) →
+  unseal header_codec header = Some (S (serial y), (next_record y, length bs)) →
   f <$> (body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)) = bs →
   f' (header_address (negb (slot y))) = header →
   (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
@@ -171,6 +180,36 @@ Proof.
     unfold data_address. lia.
 Qed.
 
+(** What tearing leaves of a header is none. *)
+Lemma torn_header y f d s : represents y f d →
+  ¬ tears (header_address s) ∧ ∀ b, tears_to (header_address s) b → unsealed b = None.
+Proof.
+  intros [(m0&rs&Hdur&_) _]. pose proof (header_address_bound s).
+  destruct (log_unread _ _ _ _ _ _ _ Hdur (header_address s)) as [? Hno]; [lia|]. split; [done|].
+  intros b Hb. apply Hno; [done|]. unfold superblock. lia.
+Qed.
+
+(** The other slot may be without a header. *)
+Lemma represents_without_header y f f' d :
+  represents y f d → (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
+  unseal header_codec (f' (header_address (negb (slot y)))) = None → represents y f' d.
+Proof.
+  intros Hy Hold Hnone. pose proof (header_address_bound (negb (slot y))) as Hbound.
+  apply (represents_moved y f); [| | |done].
+  - intros m0 [Hsuper (len&Hlen&Hheader&Hbody) Hother]. split.
+    + by rewrite Hold by (unfold superblock; lia).
+    + exists len. rewrite Hold by by destruct (slot y). split; [done|]. split; [done|]. rewrite <-Hbody.
+      f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some. apply Hold.
+      unfold body_address. lia.
+    + intros h. by rewrite Hnone.
+  - destruct Hy as [(m0&rs&Hdur&_) _]. intros n. apply Hold.
+    pose proof (log_address_bound (shape y) n (log_positive _ _ _ _ _ _ _ Hdur)). lia.
+  - intros a Ha. apply Hold.
+    assert (∃ p, a = data_address (shape y) p) as [p ->].
+    { destruct Ha as [(x&p&_&_&->)|(p&_&->)]; by exists p. }
+    unfold data_address. lia.
+Qed.
+
 Lemma crash_safe_checkpoint {A} P (Q : A → medium block → Prop) y k f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
@@ -178,9 +217,9 @@ Lemma crash_safe_checkpoint {A} P (Q : A → medium block → Prop) y k f d :
 Proof.
   intros Hy HP Hk. unfold checkpoint. fold (forgotten (current y)).
   destruct (pack_many _ _) as [bs|] eqn:Hbs; [|by apply (Hk y)].
-  destruct (pack _) as [header|] eqn:Hheader; [|by apply (Hk y)].
+  destruct (seal _) as [header|] eqn:Hheader; [|by apply (Hk y)].
   apply pack_many_unpack in Hbs as [Hlen Hmaps]; [|apply maps_round_trips].
-  apply pack_unpack in Hheader; [|apply header_round_trips].
+  apply seal_unseal in Hheader; [|apply header_round_trips].
   set (addresses := body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)).
   assert ((zip addresses bs).*1 = addresses) as Haddresses.
   { apply fst_zip. unfold addresses. rewrite fmap_length, seq_length. lia. }
@@ -201,27 +240,29 @@ Proof.
         rewrite Hb. f_equal. apply Hnew1, elem_of_list_lookup_2 with i. by rewrite lookup_zip_with, Ha, Hb.
       - symmetry. apply lookup_ge_None_2. apply lookup_ge_None_1 in Ha. unfold addresses in Ha.
         by rewrite fmap_length, seq_length in Ha. }
+    destruct (torn_header y f d (negb (slot y)) Hy) as [Hwhole Htorn].
     apply crash_safe_commit.
-    + destruct Hy as [(m0&rs&Hdur&_) _]. apply (log_whole _ _ _ _ _ _ _ Hdur).
-      pose proof (header_address_bound (negb (slot y))). lia.
-    + intros f2 Hold2 [Hsame|Hnew2].
+    + done.
+    + intros f2 Hold2 [Hsame|[Hnew2|Hno]].
       * apply HP, recoverable_represents. eapply represents_ext; [|done]. intros a.
         by destruct (decide (a = header_address (negb (slot y)))) as [->|]; [|apply Hold2].
       * apply HP, (recoverable_represents (checkpointed y)).
         apply (represents_checkpointed y f1 f2 d bs header); done.
+      * apply HP, recoverable_represents, (represents_without_header y f1); [done|done|]. by apply unread,
+        Htorn.
     + intros f2 Hnew2 Hold2. apply Hk; [|done]. apply (represents_checkpointed y f1 f2 d bs header); done.
 Qed.
 
 (** ** Recovery *)
 
 Lemma newer_found g f s ser fst m0 len :
-  holds_maps g f s ser fst m0 → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
-  newer (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
+  holds_maps g f s ser fst m0 → unseal header_codec (f (header_address s)) = Some (ser, (fst, len)) →
+  newer (unseal header_codec (f 1)) (unseal header_codec (f 2)) = Some (s, (ser, (fst, len))).
 Proof.
   intros [_ _ Hother] Hheader. destruct s; simpl in *; rewrite Hheader.
-  - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
+  - destruct (unseal header_codec (f 1)) as [h|]; simpl; [|done].
     by rewrite decide_True by (by apply (Hother h)).
-  - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
+  - destruct (unseal header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
     specialize (Hother h eq_refl). lia.
 Qed.
 

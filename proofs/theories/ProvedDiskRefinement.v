@@ -5,7 +5,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRecovery ProvedDiskRequests ProvedDiskMachine.
 
 Section Refinement.
-Context `{!blocks, !blocks_laws} {torn : tearing}.
+Context `{!blocks, !blocks_laws} {torn : tearing block}.
 Implicit Types (f : contents block) (d : disk block) (q : request).
 
 (** ** A new disk *)
@@ -13,12 +13,12 @@ Implicit Types (f : contents block) (d : disk block) (q : request).
 (** It assumes nothing. *)
 Lemma granted_format g m : granted (format g) m.
 Proof.
-  unfold format. destruct (pack _); [|done]. destruct (pack _); [|done]. destruct (pack_many _ _); [|done].
-  destruct (pack _); [|done]. destruct (decide _); [|done]. by apply granted_write_all.
+  unfold format. destruct (pack _); [|done]. destruct (pack_many _ _); [|done].
+  destruct (seal _); [|done]. destruct (decide _); [|done]. by apply granted_write_all.
 Qed.
 
 Lemma format_represents g f y m :
-  whole_records g →
+  torn_unread g →
   execute (format g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ shape y = g ∧
     represents y f' blank.
 Proof.
@@ -30,14 +30,13 @@ Proof.
     shape y = g ∧
     represents y f' blank) (Done None) m) as Hnone by by intros m; split.
   unfold format. destruct (pack (put superblock_codec g)) as [super|] eqn:Hsuper; [|done].
-  destruct (pack [0]) as [empty|] eqn:Hempty; [|done]. destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
-  destruct (pack (put header_codec _)) as [header|] eqn:Hheader; [|done]. destruct (decide _) as [Hpos|];
+  destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
+  destruct (seal (put header_codec _)) as [header|] eqn:Hheader; [|done]. destruct (decide _) as [Hpos|];
     [|done].
   apply pack_unpack in Hsuper; [|apply superblock_round_trips].
-    apply pack_prefix in Hempty as (_&rest&Hempty).
   apply pack_many_unpack in Hbs as [Hlen Hmaps]; [|apply maps_round_trips].
-  apply pack_unpack in Hheader; [|apply header_round_trips].
-  set (image := super :: header :: empty :: replicate (log_blocks g) empty ++ bs).
+  apply seal_unseal in Hheader; [|apply header_round_trips].
+  set (image := super :: header :: blank_block :: replicate (log_blocks g) blank_block ++ bs).
   assert ((zip (seq 0 (length image)) image).*1 = seq 0 (length image)) as Haddresses.
   { apply fst_zip. by rewrite seq_length. }
   apply crash_safe_write_flush with (S := λ _, True); [done|done|rewrite Haddresses; apply NoDup_seq|].
@@ -45,7 +44,7 @@ Proof.
   assert (∀ a b, image !! a = Some b → f' a = b) as Hat.
   { intros a b Hb. apply Hnew, elem_of_list_lookup_2 with a.
     by rewrite lookup_zip_with, lookup_seq_lt, Hb by by eapply lookup_lt_Some. }
-  assert (∀ i, f' (log_address g i) = empty) as Hlog.
+  assert (∀ i, f' (log_address g i) = blank_block) as Hlog.
   { intros i. apply Hat. unfold log_address, image. simpl. rewrite lookup_app_l.
     - apply lookup_replicate_2. apply Nat.mod_upper_bound. lia.
     - rewrite replicate_length. apply Nat.mod_upper_bound. lia. }
@@ -62,13 +61,10 @@ Proof.
         unfold image, body_address. simpl. rewrite lookup_app_r; rewrite replicate_length; [|lia].
         by replace (log_blocks g + 0 + i - log_blocks g) with i by lia.
       * apply lookup_ge_None_1 in Hb. by rewrite lookup_ge_None_2 by (by rewrite seq_length).
-    + intros h. rewrite (Hat 2 empty) by done. unfold unpack. rewrite Hempty. simpl.
-      repeat (destruct rest as [|? rest]; simpl; [done|]). intros [= <-]. simpl. lia.
+    + intros [n x]. rewrite (Hat 2 blank_block) by done. intros ->%blank_number. simpl. lia.
     + done.
     + done.
-    + intros i n r. rewrite Hlog. unfold unpack. rewrite Hempty. cbn [log_codec both get number app].
-      match goal with |- context [match ?e with _ => _ end] => destruct e as [[]|] end; simpl; [|done].
-      intros [= <- _]. lia.
+    + intros i n r. rewrite Hlog. intros ->%blank_record. lia.
     + lia.
     + done.
     + done.

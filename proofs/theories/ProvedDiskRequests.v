@@ -5,7 +5,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRecovery.
 
 Section Requests.
-Context `{!blocks, !blocks_laws} {torn : tearing}.
+Context `{!blocks, !blocks_laws} {torn : tearing block}.
 Implicit Types (f : contents block) (d : disk block) (q : request).
 
 (** ** What the contract makes of a request *)

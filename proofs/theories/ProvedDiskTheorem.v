@@ -8,8 +8,9 @@ What the machine may meet:
 - any request, or several writes at once, with any proposal of a scheduler about where data go, and any upkeep
   between two requests;
 - a power cut between any two block I/Os, in recovery too. Memory is lost. Each block of the device then holds
-  what the last flush left there or any write since that flush, whatever the other blocks hold. Data, and the
-  maps of a checkpoint, may tear ([tears]): such a block holds anything if it was written since that flush;
+  what the last flush left there or any write since that flush, whatever the other blocks hold. If it was
+  written since, it may also be torn: data and the maps of a checkpoint hold anything then ([tears]), headers
+  and log records what tearing may leave of them ([tears_to]);
 - any content of the device before it was formatted.
 
 What is assumed:
@@ -20,10 +21,13 @@ What is assumed:
   which the lists that are digested do not collide: the data of writes and moves, and what recovery reads of
   the newest record's data. A digest that fits into a block collides somewhere, so it cannot be assumed of
   all lists;
-- superblock, headers and log records are written whole ([whole_records]: their addresses are none that
-  tear), and a flush makes durable what was written before it ([Medium.v]). *)
+- what a torn header or log record leaves does not unseal ([torn_unread]; a new disk of the machine,
+  [fresh], has it). [sectors_tear_unread] proves it where sectors are written whole, and no two of the blocks
+  that are sealed or read back have one digest ([Sectors.v]);
+- the superblock is written once, when the disk is made, and no power cut comes then; a flush makes durable
+  what was written before it ([Medium.v]). *)
 From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.
 
-Theorem proved_disk_refines_contract `{blocks} {torn : Medium.tearing} :
+Theorem proved_disk_refines_contract `{blocks} {torn : Medium.tearing block} :
   blocks_laws → implements proved_disk Ack.
 Proof. intros laws. apply proved_disk_refines. Qed.

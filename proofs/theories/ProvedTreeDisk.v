@@ -46,7 +46,7 @@ Definition maps_of (s : SharedTree.state) (x : beside) : tree_maps :=
 
 (** The shape of the disk, and the size of its trees. *)
 Definition tree_superblock : codec (geometry * (nat * nat)) :=
-  both (ProvedDisk.superblock_codec_of "proved-disk trees 2"%string) (both number number).
+  both (ProvedDisk.superblock_codec_of "proved-disk trees 3"%string) (both number number).
 
 (** ** Which places are in use *)
 
@@ -202,20 +202,20 @@ Definition format (size : nat * nat) (g : geometry) : program block (option memo
   let levels := size.1 in
   let t := end_epoch (no_trees levels) in
   let y := Memory g t {[0 := 0]} (collected g t []) 1 1 1 false [] size in
-  match pack (put tree_superblock (g, size)), pack [0], pack (put TreeBlocks.kids_codec ∅),
+  match pack (put tree_superblock (g, size)), pack (put TreeBlocks.kids_codec ∅),
     pack_many (slot_blocks g) (put (TreeStore.body_codec beside_codec)
       (TreeBlocks.roots_of (trees (views t)) (pages y), beside_of 1 t)) with
-  | Some super, Some blank, Some node, Some bs =>
-      match pack (put TreeStore.header_codec (1, length bs)) with
+  | Some super, Some node, Some bs =>
+      match seal (put TreeStore.header_codec (1, length bs)) with
       | Some header =>
           if decide (0 < log_blocks g ∧ 0 < size.2 ∧ disk_blocks g ≤ 2 ^ (bits * S levels)) then
-            let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
+            let image := super :: header :: blank_block :: replicate (log_blocks g) blank_block ++ bs in
             write_all ((page_address g 0, node) :: zip (seq 0 (length image)) image)
               (FlushBlocks (Done (Some y)))
           else Done None
       | None => Done None
       end
-  | _, _, _, _ => Done None
+  | _, _, _ => Done None
   end.
 End Programs.
 

@@ -101,7 +101,7 @@ End Taken.
 (** ** Requests within the stated sizes *)
 
 Section Answers.
-Context `{!blocks} {torn : tearing} (bits size : nat).
+Context `{!blocks} {torn : tearing block} (bits size : nat).
 Implicit Types (y : T.memory) (q : request).
 Local Notation D := (tree_programs bits).
 

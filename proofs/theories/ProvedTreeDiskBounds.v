@@ -245,7 +245,7 @@ End Reading.
 (** ** The programs *)
 
 Section Bounds.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits size : nat).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits size : nat).
 Implicit Types (y : T.memory) (g : geometry) (f : contents block) (ts : nat * nat).
 Local Notation runs_within := (runs_within size).
 
@@ -324,7 +324,7 @@ Proof.
   destruct (decide _) as [(Hlen&Hdup&_)|]; [|done].
   destruct (mapM _ _) as [nodes|] eqn:Hnodes; [|done].
   destruct (pack_many _ _) as [body|] eqn:Hbody; [|done].
-  destruct (pack _) as [header|]; [|done].
+  destruct (seal _) as [header|]; [|done].
   apply pack_many_prefix in Hbody as [Hblen _]. simpl in Hblen.
   rewrite Forall_forall in Hplaces. assert (length places ≤ T.page_blocks y0) as Hfew.
   { rewrite <-(seq_length (T.page_blocks y0) 0). apply submseteq_length, NoDup_submseteq; [done|].

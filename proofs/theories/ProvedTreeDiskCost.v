@@ -68,7 +68,7 @@ longer than a block, and the log has room. *)
 Definition goes_into_log y places q : Prop := ∃ r fr,
   T.faults_of y q = [] ∧ T.one_too_many y q = false ∧ record_of q places = Some r ∧
   take_free places (T.free y) = Some fr ∧ length places = length (data_of q) ∧
-  is_Some (pack (put log_codec (T.next_record y, (r, digest (data_of q))))) ∧ T.has_room y = true.
+  is_Some (seal (put log_codec (T.next_record y, (r, digest (data_of q))))) ∧ T.has_room y = true.
 
 (** A write of [n] blocks costs [n + 1] block writes and one flush, whatever snapshots there are; so does
 another

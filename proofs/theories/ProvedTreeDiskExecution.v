@@ -6,12 +6,13 @@ From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Med
     ProvedDisk
   ProvedDiskInvariant DiskMachine DiskMachineLives ProvedTreeDiskInvariant ProvedTreeDiskTheorem.
 From LogDisk Require ProvedDiskExecution.
-Import ProvedDiskExecution(small, data, behind_the_log, tears_dec, zeroes, small_whole, forgetful, one,
+Import ProvedDiskExecution(small, data, behind_the_log, tears_dec, zeroes, sealed_tears_dec, small_unread,
+    forgetful, one,
     colliding,
-  seven, another_record, small_eq_dec, forgetful_eq_dec, colliding_eq_dec).
+  seven, small_eq_dec, forgetful_eq_dec, colliding_eq_dec).
 
 Local Open Scope string_scope.
-#[local] Existing Instances behind_the_log tears_dec zeroes.
+#[local] Existing Instances behind_the_log tears_dec zeroes sealed_tears_dec.
 
 (** Four blocks under two binary digits, a log of two records, eight places. *)
 Definition shape_of_trees : geometry := Geometry 4 2 6 8 2 2.
@@ -26,9 +27,11 @@ Definition everything : list (@event_in_life small T.upkeep) :=
   [Ask (DoWrite 0 [data 1; data 2]) [0; 1]; Ask (DoSnapshot "s") [];
    CutIn (DoWrite 0 [data 3]) [2] 9 LoseAll;     (* a checkpoint comes first; data and record are lost *)
    CutIn (DoWrite 0 [data 3]) [2] 3 TearOnly;    (* the record survives, its data do not: it is dropped *)
+   CutIn (DoWrite 0 [data 3]) [2] 3 TearSealed;  (* the record tears, and is none *)
    CutIn (DoWrite 0 [data 4]) [2] 3 KeepAll;     (* both survive, though they were not flushed *)
    Ask (DoRead Live 0 2) []; Ask (DoRead (Named "s") 0 2) [];
    CutUpkeep (T.Keep Checkpoint) 3 KeepAll;      (* two nodes and a part of the roots *)
+   CutUpkeep (T.Keep Checkpoint) 6 TearSealed;   (* the header tears, and is none *)
    CutUpkeep (T.Keep Checkpoint) 5 TearOnly; CutUpkeep (T.Keep Checkpoint) 6 KeepAll; CutRecovery 5 LoseAll;
    Ask (DoRead Live 0 2) []; Ask (DoDelete "s") []]
   ++ walked (take 4 to_the_end) ++ [CutUpkeep (T.Walk 7 2) 0 KeepAll]   (* the walks begin again *)
@@ -42,10 +45,10 @@ Definition everything : list (@event_in_life small T.upkeep) :=
 Definition everything_shows : list (event (@block small)) :=
   [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
    Write 0 [data 3] CutShort; Crash Ok; Write 0 [data 3] CutShort; Crash Ok;
-   Write 0 [data 4] CutShort; Crash Ok;
+   Write 0 [data 3] CutShort; Crash Ok; Write 0 [data 4] CutShort; Crash Ok;
    Read Live 0 2 Ok [data 4; data 2]; Read (Named "s") 0 2 Ok [data 1; data 2];
-   Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort;
-   Crash CutShort; Crash Ok;
+   Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash Ok;
+   Crash CutShort; Crash CutShort; Crash Ok;
    Read Live 0 2 Ok [data 4; data 2]; Delete "s" Ok; Crash CutShort; Crash Ok;
    Write 1 [data 6] Ok; Read Live 0 4 Ok [data 4; data 6; data 0; data 0];
    Write 2 [data 7] Ok; Write 3 [data 8] Ok;
@@ -56,7 +59,7 @@ Theorem tree_life_exists : ∃ x x', fresh (@proved_tree_disk small _ 1) 4 x ∧
   shows (proved_tree_disk 1) x everything_shows x'.
 Proof.
   apply (life_shows (D := tree_programs 1) (1, 15) shape_of_trees everything); [|by vm_compute].
-  apply small_whole; simpl; lia.
+  apply small_unread; simpl; lia.
 Qed.
 
 (** Once the walks are done, the disk keeps the nodes of the live view, and its data: of eight nodes and three
@@ -69,8 +72,8 @@ Definition kept_after (es : list (@event_in_life small T.upkeep)) : option (nat 
   | _ => None
   end.
 Theorem walks_free_nodes :
-  kept_after (take 13 everything) = Some (8, 3) ∧
-  kept_after (take 13 everything ++ walked to_the_end)%list = Some (4, 2).
+  kept_after (take 15 everything) = Some (8, 3) ∧
+  kept_after (take 15 everything ++ walked to_the_end)%list = Some (4, 2).
 Proof. by vm_compute. Qed.
 
 (** What is no walk has no step. *)
@@ -121,21 +124,21 @@ Proof. by vm_compute. Qed.
 (** Blocks that do not give back what was put in: a nine comes back as an eight. *)
 Theorem tree_round_trip_needed : ¬ implements (@proved_tree_disk forgetful _ 1) Ack.
 Proof.
-  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ (tree_programs 1) (3, 15) (Geometry 10 4 4 6 2 2)
+  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ _ (tree_programs 1) (3, 15) (Geometry 10 4 4 6 2 2)
     [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []]
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
-    [apply small_whole; simpl; lia|by vm_compute|].
+    [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
 
 (** Digests that collide: a record without its data is taken for one that has them. *)
 Theorem tree_digest_needed : ¬ implements (@proved_tree_disk colliding _ 1) Ack.
 Proof.
-  intros Himp. destruct (@life_shows colliding _ _ _ _ _ (tree_programs 1) (1, 15) shape_of_trees
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ _ (tree_programs 1) (1, 15) shape_of_trees
     [Ask (DoWrite 0 [seven]) [0]; CutIn (DoWrite 0 [seven; seven]) [1; 2] 4 TearOnly; Ask (DoRead Live 0 1)
       []]
     [Write 0 [seven] Ok; Write 0 [seven; seven] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]])
-    as (x&x'&Hx&Hshows); [apply small_whole; simpl; lia|by vm_compute|].
+    as (x&x'&Hx&Hshows); [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
 
@@ -146,5 +149,5 @@ Theorem tree_machine_snapshot_needs_no_delete : ∃ x x', fresh (@proved_tree_di
 Proof.
   apply (life_shows (D := tree_programs 1) (1, 15) shape_of_trees [Ask (DoRead Live 0 1) [];
     Ask (DoSnapshot "s") []; Ask (DoDelete "s") []; Ask (DoWrite 0 [data 1]) [0]; Ask (DoSnapshot "s") [];
-    Ask (DoRead (Named "s") 0 1) []]); [|by vm_compute]. apply small_whole; simpl; lia.
+    Ask (DoRead (Named "s") 0 1) []]); [|by vm_compute]. apply small_unread; simpl; lia.
 Qed.

@@ -92,7 +92,7 @@ End Format.
 (** ** Formats *)
 
 Section Formats.
-Context `{!blocks, !blocks_laws} {torn : tearing} {F F' : checkpoint_format}.
+Context `{!blocks, !blocks_laws} {torn : tearing block} {F F' : checkpoint_format}.
 Implicit Types (f : contents block) (d : disk block).
 
 (** What is held in one way, and also in another. *)
@@ -135,7 +135,7 @@ Definition with_maps (y : T.memory) (m : maps) : memory :=
   Memory (T.shape y) m (T.free y) (T.next_record y) (T.first_record y) (T.serial y) (T.slot y) (T.newest y).
 
 Section Invariant.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop) (y : T.memory).
 
 (** How a device holds the newest checkpoint of which memory [y] knows. *)

@@ -7,7 +7,7 @@ From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRecovery Prove
   ProvedTreeDiskBounds ProvedTreeDiskTheorem ProvedTreeDiskAnswers Progress.
 
 Section Progress.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat) (trees : nat * nat) (g : geometry).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits : nat) (trees : nat * nat) (g : geometry).
 Local Notation D := (tree_programs bits).
 Local Notation only := (only D trees g).
 Local Notation size := (tree_device_blocks g trees).

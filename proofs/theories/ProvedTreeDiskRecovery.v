@@ -9,7 +9,7 @@ Import ProvedTreeDisk(page_address, layout_of, beside, beside_codec, beside_of, 
 Import TreeIndex(trees, named).
 
 Section Recovery.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
 Notation tree_recoverable_of := (tree_recoverable_of bits).
@@ -124,7 +124,7 @@ Proof.
     + split; simpl; try done; try lia.
       * intros i n r. erewrite spared_log by done. intros Hn.
         apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. simpl in *. lia.
-      * apply (log_whole _ _ _ _ _ _ _ Hdur).
+      * apply (log_unread _ _ _ _ _ _ _ Hdur).
       * pose proof (log_numbered _ _ _ _ _ _ _ Hdur). simpl in *. lia.
     + split; simpl; [|done]. intros x p Hp. eapply Hmid. by eapply lookup_weaken.
     + split; simpl; try done; [split; [constructor|by intros ? ?%elem_of_nil]|by intros ? ?%elem_of_nil].
@@ -149,7 +149,9 @@ Proof.
   pose proof (trees_stored _ _ _ _ _ _ _ _ _ _ _ Hheld) as Hstored. simpl in Hstored.
   apply (TreeStore.checkpoint_safe beside_codec (layout_of (T.shape y)) bits (SharedTree.height s0)
     (layout_apart _) beside_round_trips) with (s0 := s0) (x0 := x0); simpl; try done.
-  - intros s. apply (log_whole _ _ _ _ _ _ _ Hdur). simpl. pose proof (header_address_bound s). lia.
+  - intros s. pose proof (header_address_bound s).
+    destruct (log_unread _ _ _ _ _ _ _ Hdur (header_address s)) as [? Hno]; [simpl; lia|].
+    split; [done|]. intros b Hb. apply Hno; [done|]. unfold superblock. lia.
   - intros f' Hs Hspared. apply HP. exists s0, (T.pages y), x0, (with_maps y m).
     split; [done|left].
     apply (represents_held (F := held_by y s0 x0)) with f; [| | |exact Hy].
@@ -186,7 +188,7 @@ Proof.
   { apply (@safe_recoverable _ (format_of size s0 on x0) torn (shape z) d P f); [by exists z|].
     intros f' Hf'. apply HP. by exists s0, on, x0. }
   assert (∃ m0, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0 ∧
-    whole_records (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hheight Hpages] & Hwhole).
+    torn_unread (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hheight Hpages] & Hwhole).
   { destruct Hz as [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; split; apply Hdur. }
   unfold T.recover. split; [done|]. unfold read_block. simpl. rewrite Hsuper.
   apply (TreeStore.recover_safe beside_codec (layout_of (shape z)) bits (SharedTree.height s0)) with
@@ -201,7 +203,7 @@ Proof.
     - by apply (represents_held (F := format_of size s0 on x0)) with f.
     - by apply (unconfirmed_held (F := format_of size s0 on x0)). }
   clear Hz Hheld Hstored Hstored'. rewrite Hfirst.
-  apply (@crash_safe_log _ (format_of size s0 on' x0) torn _ _ P Q _ _ z f d); [done|..].
+  apply (@crash_safe_log _ _ (format_of size s0 on' x0) torn _ _ P Q _ _ z f d); [done|..].
   - intros f' Hf'. apply HP. by exists s0, on', x0.
   - intros f' m1 rs Hheld Hy Hin Hcur. simpl. apply Hk; [|done..].
     destruct Hheld as [_ Hstored _ Hshown1 _]. destruct Hstored as (_ & _ & _ & Hkept).

@@ -10,7 +10,7 @@ Import ProvedTreeDisk(page_address, layout_of, beside, beside_codec, beside_of, 
 Import TreeIndex(trees, named).
 
 Section Requests.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits : nat).
 Implicit Types (f : contents block) (d : disk block) (q : request) (y : T.memory).
 Notation tree_represents := (tree_represents bits).
 Notation held_by y s0 x0 := (trees_format bits (T.tree_size y) s0 (T.pages y) x0).
@@ -201,7 +201,7 @@ End Requests.
 (** ** A new disk *)
 
 Section NewDisk.
-Context `{!blocks, !blocks_laws} {torn : tearing} (bits : nat).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (bits : nat).
 Notation tree_represents := (tree_represents bits).
 
 Lemma granted_tree_format size g m : granted (T.format bits size g) m.
@@ -209,7 +209,7 @@ Proof.
   unfold T.format. cbv zeta. repeat (case_match; try done). by apply granted_write_all.
 Qed.
 
-Lemma tree_format_represents size g f y m : whole_records g →
+Lemma tree_format_represents size g f y m : torn_unread g →
   execute (T.format bits size g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ T.shape y = g ∧
     T.tree_size y = size ∧ tree_represents y f' blank.
 Proof.
@@ -223,18 +223,16 @@ Proof.
     by by intros m; split.
   unfold T.format. set (levels := size.1). set (t := end_epoch (no_trees levels)). cbv zeta.
   destruct (pack (put tree_superblock (g, size))) as [super|] eqn:Hsuper; [|done].
-  destruct (pack [0]) as [empty|] eqn:Hempty; [|done].
   destruct (pack (put TreeBlocks.kids_codec ∅)) as [node|] eqn:Hnode; [|done].
   destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
-  destruct (pack (put TreeStore.header_codec _)) as [header|] eqn:Hheader; [|done].
+  destruct (seal (put TreeStore.header_codec _)) as [header|] eqn:Hheader; [|done].
   destruct (decide _) as [(Hpos&Hsome&Hkeys)|]; [|done].
   apply pack_unpack in Hsuper; [|apply tree_superblock_round_trips].
-  apply pack_prefix in Hempty as (_&rest&Hempty).
   apply pack_unpack in Hnode; [|apply TreeBlocks.kids_round_trips].
   apply pack_many_unpack in Hbs as [Hlen Hbody];
     [|by apply both_round_trips; [apply TreeRoots.roots_round_trips|apply beside_round_trips]].
-  apply pack_unpack in Hheader; [|by apply both_round_trips].
-  set (image := super :: header :: empty :: replicate (log_blocks g) empty ++ bs).
+  apply seal_unseal in Hheader; [|by apply both_round_trips].
+  set (image := super :: header :: blank_block :: replicate (log_blocks g) blank_block ++ bs).
   assert (length image = 3 + log_blocks g + length bs) as Himage.
   { unfold image. simpl. by rewrite app_length, replicate_length. }
   set (ws := (page_address g 0, node) :: zip (seq 0 (length image)) image).
@@ -248,7 +246,7 @@ Proof.
   assert (∀ a b, image !! a = Some b → f' a = b) as Hat.
   { intros a b Hb. apply Hnew. right. apply elem_of_list_lookup_2 with a.
     by rewrite lookup_zip_with, lookup_seq_lt, Hb by by eapply lookup_lt_Some. }
-  assert (∀ i, f' (log_address g i) = empty) as Hlog.
+  assert (∀ i, f' (log_address g i) = blank_block) as Hlog.
   { intros i. apply Hat. unfold log_address, image. simpl. rewrite lookup_app_l.
     - apply lookup_replicate_2. apply Nat.mod_upper_bound. lia.
     - rewrite replicate_length. apply Nat.mod_upper_bound. lia. }
@@ -262,8 +260,8 @@ Proof.
   { split; [by rewrite (Hat superblock super)| |done|done|by rewrite Hheight|done|].
     2:{ by intros n p [<- <-]%lookup_singleton_Some. }
     rewrite Hheight. split; [|by split_and!]. exists (length bs). split; [done|]. split.
-    - simpl. rewrite (Hat 1 header), (Hat 2 empty), Hheader by done. unfold unpack. rewrite Hempty. simpl.
-      by destruct rest.
+    - simpl. rewrite (Hat 1 header), (Hat 2 blank_block), Hheader by done.
+      destruct (unseal _ blank_block) as [[n len]|] eqn:Hn; [|done]. by apply blank_number in Hn as ->.
     - etransitivity; [|exact Hbody]. f_equal.
       apply list_eq. intros i. rewrite !list_lookup_fmap. destruct (bs !! i) as [b|] eqn:Hb.
       + pose proof (lookup_lt_Some _ _ _ Hb). rewrite lookup_seq_lt by done. simpl. f_equal. apply Hat.
@@ -277,9 +275,7 @@ Proof.
     2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
     2:{ by intros ? ?%elem_of_nil. }
     split; simpl; try done; try lia.
-    + intros i n r. rewrite Hlog. unfold unpack. rewrite Hempty. cbn [log_codec both get number app].
-      match goal with |- context [match ?e with _ => _ end] => destruct e as [[]|] end; simpl; [|done].
-      intros [= <- _]. lia.
+    + intros i n r. rewrite Hlog. intros ->%blank_record. lia.
   - intros x (vm&l&[->|[n Hn]]&Hx); simpl in *; by rewrite lookup_empty in *.
   - split; [done|]. intros n. simpl. rewrite lookup_empty. constructor.
 Qed.

@@ -2,9 +2,9 @@
 
 [proved_tree_disk] is the machine of [DiskMachine.v] with the programs of [ProvedTreeDisk.v], on one device of
 blocks. What it may meet, and what is assumed, is as in [ProvedDiskTheorem.v]: any requests and proposals, a
-power cut between any two block I/Os, also in a checkpoint and in recovery; pages of nodes and roots may tear,
-as data may; superblock, headers and log are written whole; digests that are taken do not collide. A step of a
-walk may be asked for at any time between two requests, or never. *)
+power cut between any two block I/Os, also in a checkpoint and in recovery; pages of nodes and roots may tear
+to anything, as data may; headers and log records to what does not unseal; digests that are taken do not
+collide. A step of a walk may be asked for at any time between two requests, or never. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require VirtualDiskProperties LogStructuredDiskReading TreeIndexMaps SharedTreeDeletion.
 From LogDisk Require Import SharedTreeReclaim.
@@ -54,7 +54,7 @@ Proof.
 Qed.
 
 Section Machine.
-Context `{!blocks} {torn : tearing} (bits : nat).    (* of a digit of a key *)
+Context `{!blocks} {torn : tearing block} (bits : nat).    (* of a digit of a key *)
 
 Definition tree_programs : programs T.memory T.upkeep :=
   Programs (T.perform bits) (T.write_group bits) (T.maintain bits) (T.recover bits Done) (T.format bits).

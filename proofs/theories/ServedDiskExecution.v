@@ -47,9 +47,9 @@ Definition device_shows : list (moment (@block small)) :=
    Called 5 (Event (Write 1 [data 5] CutShort)); Alone (Event (Crash Ok));
    Called 6 (Event (Read Live 0 4 Ok [data 3; data 2; data 4; data 6])); Answered 6].
 
-#[local] Existing Instances behind_the_log tears_dec zeroes.
+#[local] Existing Instances behind_the_log tears_dec zeroes sealed_tears_dec.
 
-Lemma device_runs {Y U} (D : programs Y U) trees g es acts h : whole_records g →
+Lemma device_runs {Y U} (D : programs Y U) trees g es acts h : @torn_unread small _ g →
   (tr ← life D trees g es; acted acts [] [] (Event <$> tr)) = Some h →
   served_shows (disk_machine (H := small) D) (disk_blocks g) h.
 Proof.
@@ -61,13 +61,13 @@ Qed.
 Theorem served_life_exists : served_shows (@proved_disk small _) 4 device_shows.
 Proof.
   apply (device_runs proved_programs (0, 0) shape_of_small device_life device_script); [|by vm_compute].
-  apply small_whole; simpl; lia.
+  apply small_unread; simpl; lia.
 Qed.
 
 (** ** On a leg *)
 
-Lemma leg_runs `{!blocks, !EqDecision block} {C} `{!cutting block C} {torn : tearing} {Y U} (D : programs Y U)
-    size count trees g es acts h : whole_records g →
+Lemma leg_runs `{!blocks, !EqDecision block} {C} `{!cutting block C} {torn : tearing block} {Y U}
+    (D : programs Y U) size count trees g es acts h : torn_unread g →
   (tr ← leg_life D size count trees g es; acted acts [] [] tr) = Some h →
   served_shows (leg_disk D size count) (disk_blocks g) h.
 Proof.
@@ -78,7 +78,7 @@ Qed.
 
 Section Mirrors.
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 
 (** Two writes in flight are performed together. Device 0 fails in the third one, while a read waits. Device 1
 fails: a read is answered that its data are lost, a write is of unknown outcome. It comes back, while a read
@@ -116,7 +116,7 @@ Definition mirrors_shows : list (moment (@block small)) :=
 Theorem served_mirrors_life_exists : served_shows (leg_disk proved_programs 20 2) 4 mirrors_shows.
 Proof.
   apply (leg_runs proved_programs 20 2 (0, 0) shape_of_small mirrors_life mirrors_script);
-    [by intros a _ []|by vm_compute].
+    [apply ProvedDiskInvariant.untorn_unread|by vm_compute].
 Qed.
 End Mirrors.
 
@@ -156,12 +156,12 @@ Theorem served_raid5_life_exists :
 Proof.
   apply (leg_runs (cutting0 := raid_of_two 1 5) (torn := tears_from 5) (tree_programs 1) 40 3 (1, 15)
     shape_of_trees raid5_life raid5_script); [|by vm_compute].
-  unfold whole_records, tears, tears_from. simpl. lia.
+  apply tears_from_unread. simpl. lia.
 Qed.
 
 (** ** What the theorems need: a queue in front of the disk does not help *)
 
-Lemma served_is_wrong `{!blocks, !EqDecision block} {C} `{!cutting block C} {torn : tearing} {Y U}
+Lemma served_is_wrong `{!blocks, !EqDecision block} {C} `{!cutting block C} {torn : tearing block} {Y U}
     (D : programs Y U) size count tolerates n z tr z' :
   formatted D size count n z → lives D size count z tr z' →
   ¬ admits_recorded Ack tolerates (Event (Create n) :: tr) →
@@ -194,7 +194,7 @@ Proof. apply served_device_is_wrong, ProvedTreeDiskExecution.tree_digest_needed.
 (** On mirrors. *)
 Theorem served_round_trip_needed_on_mirrors :
   ¬ implements_overlapping (leg_disk (cutting0 := LegDiskExecution.mirrored) (H := forgetful)
-    (torn := LegDiskExecution.untorn) proved_programs 20 2) Ack 1.
+    (torn := Medium.untorn) proved_programs 20 2) Ack 1.
 Proof.
   intros HM%queue_exact. apply round_trip_needed_on_mirrors. intros z z' tr Hz Hlives.
   apply (HM 10 z tr z' Hz). by apply leg_disk_lives.
@@ -202,7 +202,7 @@ Qed.
 
 Theorem served_tree_round_trip_needed_on_mirrors :
   ¬ implements_overlapping (leg_disk (cutting0 := TreeLegDiskExecution.mirrored) (H := forgetful)
-    (torn := TreeLegDiskExecution.untorn) (tree_programs 1) 40 2) Ack 1.
+    (torn := Medium.untorn) (tree_programs 1) 40 2) Ack 1.
 Proof.
   intros HM%queue_exact. apply TreeLegDiskExecution.tree_round_trip_needed_on_mirrors.
   intros z z' tr Hz Hlives.
@@ -222,11 +222,11 @@ Qed.
 
 (** Blocks of several pieces that are thought not to tear. *)
 Theorem served_tearing_needed : ¬ implements_overlapping
-  (@leg_disk two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ proved_programs 20 3) Ack 1.
+  (@leg_disk two_pieces _ (raid_of_two 1 0) untorn _ _ proved_programs 20 3) Ack 1.
 Proof. destruct tearing_needed as (z&z'&Hz&Hlives&Hwrong). by eapply served_is_wrong. Qed.
 
 Theorem served_tree_tearing_needed : ¬ implements_overlapping
-  (@leg_disk two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ (tree_programs 1) 40 3) Ack 1.
+  (@leg_disk two_pieces _ (raid_of_two 1 0) untorn _ _ (tree_programs 1) 40 3) Ack 1.
 Proof.
   destruct TreeLegDiskExecution.tree_tearing_needed as (z&z'&Hz&Hlives&Hwrong). by eapply served_is_wrong.
 Qed.

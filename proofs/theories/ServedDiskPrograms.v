@@ -14,7 +14,7 @@ Import DiskMachineShape(only, only_safe, represents_as).
 (** ** What is asked of the programs *)
 
 Section Programs.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (size : nat).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (size : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Context (represents : Y → contents block → disk block → Prop).
 Context (admissible : Y → request → Prop) (ios : request → nat) (together : nat → nat).
@@ -54,7 +54,7 @@ End Bounds.
 (** ** The disks *)
 
 Section Shaped.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 
@@ -68,7 +68,7 @@ Qed.
 End Shaped.
 
 Section Disks.
-Context `{!blocks, !blocks_laws} {torn : tearing} (trees : nat * nat) (g : geometry).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (trees : nat * nat) (g : geometry).
 
 (** I/Os of changes of so many blocks, with whole maps. *)
 Definition change_ios (n : nat) : nat := slot_blocks g + n + 6.

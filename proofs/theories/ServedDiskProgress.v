@@ -19,7 +19,7 @@ Import DiskMachineShape(only, only_safe, represents_as).
 Local Notation job := (job nat).
 
 Section Device.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (size : nat).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (size : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Import DiskMachine(control, machine, Idle, Busy, Group, Upkeep, move, disk_machine).
 Local Notation machine := (machine Y).
@@ -195,7 +195,7 @@ End Device.
 (** ** The disks *)
 
 Section Shaped.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (Hsafe : crash_safe_programs (only D trees g) shape represents recoverable).
@@ -213,7 +213,7 @@ Qed.
 End Shaped.
 
 Section Disks.
-Context `{!blocks, !blocks_laws} {torn : tearing} (trees : nat * nat) (g : geometry).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (trees : nat * nat) (g : geometry).
 
 (** With whole maps, *)
 Theorem whole_map_device_replies most z :

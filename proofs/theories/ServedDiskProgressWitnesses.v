@@ -15,7 +15,7 @@ Import DiskMachine(programs, run_request, run_format).
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 
 (** ** Another scheduler: the newest request first *)
 
@@ -256,7 +256,7 @@ Lemma new_device_formatted `{!blocks} {Y U} (D : programs Y U) trees g y m :
   new_device D trees g = Some (y, m) → DiskMachineShape.formatted_as D trees g (DiskMachine.Idle y, m).
 Proof.
   unfold new_device. destruct (execute _ _) as [[y1|] m1] eqn:Hy; try done. intros [= <- <-].
-  apply (formatted_from D _ _ _ _ _ Hy). by intros a _ [].
+  apply (formatted_from D _ _ _ _ _ Hy). apply ProvedDiskInvariant.untorn_unread.
 Qed.
 
 Lemma taken_alone `{!blocks} b : next_job 10 [(0, DoWrite 0 [b])] = Some (Single 0 (DoWrite 0 [b]), []).

@@ -300,7 +300,8 @@ Proof.
 Qed.
 
 Section Leg.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : DiskMachine.programs Y
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type}
+  (D : DiskMachine.programs Y
   U).
 Context (size count most : nat) (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation turn := (job_turn D size places_for collecting).
@@ -344,7 +345,7 @@ Qed.
 End Leg.
 
 Section Device.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : DiskMachine.programs Y U) (most : nat).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : DiskMachine.programs Y U) (most : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Import DiskMachine(Idle, disk_machine).
 Local Notation turn := (device_turn D places_for collecting).

@@ -32,12 +32,12 @@ Lemma served_device `{Value V, EqDecision V} (M : implementation V) n c h tr q :
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. intros HM Hc. by eapply (queue_exact M), Hc; apply implements_as_recorded. Qed.
 
-Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} n c h tr q :
+Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} n c h tr q :
   blocks_laws → fresh proved_disk n c → queue_run (one_by_one proved_disk) (in_front proved_disk c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. intros laws. by apply served_device, proved_disk_refines_contract. Qed.
 
-Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} bits n c h tr q :
+Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} bits n c h tr q :
   blocks_laws → fresh (proved_tree_disk bits) n c →
   queue_run (one_by_one (proved_tree_disk bits)) (in_front (proved_tree_disk bits) c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
@@ -46,7 +46,7 @@ Proof. intros laws. by apply served_device, proved_tree_disk_refines_contract. Q
 (** ** On a leg *)
 
 Section Leg.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block}.
 Context {Y U : Type} (D : programs Y U) (size count : nat).
 
 (** The machine of [LegDiskMachine.v], as what may stand behind a queue. *)
@@ -81,18 +81,19 @@ Proof. intros Hsafe code. apply served_leg. by eapply leg_disk_refines. Qed.
 End Leg.
 
 (** On mirrors, *)
-Lemma served_on_mirrors `{!blocks, !EqDecision block} {Y U} (D : programs Y U) shape represents recoverable
-    size count :
-  let code := mirrors zero_block in let torn : tearing := λ _, False in
+Lemma served_on_mirrors `{!blocks, !EqDecision block} {torn : tearing block} {Y U} (D : programs Y U) shape
+    represents recoverable size count :
+  let code := mirrors zero_block in
   crash_safe_programs D shape represents recoverable → 0 < count →
   implements_overlapping (leg_disk (cutting0 := code) D size count) Ack (count - 1).
 Proof.
-  intros code torn Hsafe Hcount. apply (served_leg (cutting0 := code)). intros n z tr z'.
+  intros code Hsafe Hcount. apply (served_leg (cutting0 := code)). intros n z tr z'.
   by eapply refines_on_mirrors.
 Qed.
 
 (** and with parity. *)
-Lemma served_on_raid `{!blocks, !EqDecision block} {torn : tearing} {decided : ∀ a, Decision (tears a)} {Y U}
+Lemma served_on_raid `{!blocks, !EqDecision block} {torn : tearing block} {decided : ∀ a, Decision (tears a)}
+    {Y U}
     (D : programs Y U) shape represents recoverable bytes k m (cut : block → vec (vec Parity.byte bytes) k)
     glue size :
   crash_safe_programs D shape represents recoverable → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 →

@@ -16,7 +16,7 @@ Import DiskMachineShape(only, only_safe, represents_as).
 Local Notation job := (job nat).
 
 Section Leg.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} {Y U : Type} (D : programs Y U).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} {Y U : Type} (D : programs Y U).
 Variables (size count : nat).
 Context (places_for : Y → nat → option (list nat)) (collecting : U).
 Local Notation machine := (machine C Y).
@@ -228,7 +228,7 @@ End Leg.
 (** ** The disks *)
 
 Section Shaped.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U) (trees : nat * nat) (g : geometry).
 Context (shape : Y → geometry) (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (Hsafe : crash_safe_programs (only D trees g) shape represents recoverable).
@@ -248,7 +248,7 @@ Qed.
 End Shaped.
 
 Section Disks.
-Context `{!blocks, !blocks_laws} {torn : tearing} (trees : nat * nat) (g : geometry).
+Context `{!blocks, !blocks_laws} {torn : tearing block} (trees : nat * nat) (g : geometry).
 
 (** With whole maps, *)
 Theorem whole_map_leg_replies {C} `{!cutting block C} size count most z {laws : cutting_laws count} :

@@ -562,19 +562,33 @@ End Whole.
 [build/proved-disk] is extracted from it: log, checkpoints, snapshots, cleaning and recovery over block I/O.
 *)
 Module Running.
-Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
+Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine Sectors.
 
 (** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is
-not flushed any subset of blocks survives, and data and the maps of a checkpoint may tear; whatever the
+not flushed any subset of blocks survives, and blocks tear: data and the maps of a checkpoint to anything, a
+header or a record to what does not unseal (so a new disk is said to be, [torn_unread]); whatever the
 scheduler proposes. The hypotheses, [blocks_laws]: words that were put into a block are read back; and no two
 lists of blocks in [compared] have the same digest. The set is any; the machine takes digests of its members
 alone. So this is true of every run in which no two lists of blocks that are digested collide. *)
-Theorem proved_disk_refines_contract `{blocks} {torn : tearing} : blocks_laws → implements proved_disk Ack.
+Theorem proved_disk_refines_contract `{blocks} {torn : tearing block} : blocks_laws → implements proved_disk
+    Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
+
+(** 13. Where sectors are written whole, a block that a power cut tears is the one that was there, whatever
+that is, one that was written, or it does not unseal: if the blocks that were written are sealed, and what is
+read back is compared with them. So nothing that sectors leave of a header or a record unseals. *)
+Theorem torn_sealed `{blocks} old news b : blocks_laws →
+  (∀ new, new ∈ news → is_Some (unsealed new) ∧ comparable new) → comparable b → torn_between old news b →
+  same_sectors b old ∨ (∃ new, new ∈ news ∧ same_sectors b new) ∨ unsealed b = None.
+Proof. intros laws. apply Sectors.torn_sealed. Qed.
+
+Theorem sectors_tear_unread `{blocks} (data : nat → Prop) g : blocks_laws →
+  (∀ a, data a → 3 + log_blocks g ≤ a) → ProvedDiskInvariant.torn_unread (torn := sectors_tear data) g.
+Proof. intros laws. apply Sectors.sectors_tear_unread. Qed.
 
 (** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time, or
 several writes at once ([one_by_one] shows what became of each). *)
-Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} n c h tr q :
+Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} n c h tr q :
   blocks_laws → fresh proved_disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk c) h tr q →
@@ -584,29 +598,31 @@ Proof. apply ServedDiskTheorem.served_disk_refines_contract. Qed.
 (** 17. On a leg of several devices: a block is cut into pieces, one for each device, and any [needed] of them
 give it back. While devices fail, come back, are replaced and copied to, the contract admits every trace, with
 its operations on devices, of a disk that tolerates the failure of all devices but [fewest]. So data are never
-wrong, and are said to be lost only beyond that. Only blocks of several pieces may tear. *)
+wrong, and are said to be lost only beyond that. Devices tear what they had not flushed, each on its own. *)
 Import Leg LegDiskMachine.
-Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr z' :
+Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr
+    z' :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr z' →
   admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
 Proof. apply LegDiskTheorem.leg_disk_refines_contract. Qed.
 
 (** Mirrors: every device has each block whole, and all but one may fail. *)
-Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem mirrored_disk_refines_contract `{blocks} {torn : tearing block} size count n z tr z' :
+  let code := LegCode.mirrors zero_block in
   blocks_laws → 0 < count →
   formatted (cutting0 := code) proved_programs size count n z →
   lives (cutting0 := code) proved_programs size count z tr z' →
   admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof.
-  intros code torn laws.
+  intros code laws.
   eapply LegDiskTheorem.refines_on_mirrors, ProvedDiskRefinement.proved_programs_safe.
 Qed.
 
-(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that tear are stripes of [k] pieces of so many bytes, and
-parity; every device has the others whole. *)
-Theorem raid_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bytes k m
+(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks of which anything may be left are stripes of [k] pieces of
+so many bytes, and parity; every device has the others whole. *)
+Theorem raid_disk_refines_contract `{blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)} bytes
+    k m
     (cut : block → vec (vec Parity.byte bytes) k) glue size n z tr z' :
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
   let code := LegCode.raid_leg bytes k m cut glue in
@@ -621,7 +637,8 @@ few members answer, a read may be answered that its data are lost, and other req
 several writes at once too. The contract allows an answer that data are lost only while more devices failed
 than the leg tolerates. *)
 Import ServedDiskTheorem(leg_disk).
-Theorem served_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C} {torn : tearing}
+Theorem served_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
+    {torn : tearing block}
     size count n z h tr q :
   let M := leg_disk proved_programs size count in
   blocks_laws → LegCorrect.cutting_laws count → formatted proved_programs size count n z →
@@ -634,20 +651,21 @@ Proof.
 Qed.
 
 (** 16. On mirrors, *)
-Theorem served_mirrored_disk_refines_contract `{blocks, EqDecision block} size count n z h tr q :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem served_mirrored_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} size count n
+    z h tr q :
+  let code := LegCode.mirrors zero_block in
   let M := leg_disk (cutting0 := code) proved_programs size count in
   blocks_laws → 0 < count → formatted (cutting0 := code) proved_programs size count n z →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
     q →
   admits_overlapping ByRequest Ack (count - 1) (Alone (Event (Create n)) :: h).
 Proof.
-  intros code torn M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
+  intros code M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
   apply ProvedDiskRefinement.proved_programs_safe.
 Qed.
 
 (** 16. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
-Theorem served_raid_disk_refines_contract `{blocks, EqDecision block} {torn : tearing}
+Theorem served_raid_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block}
     {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size n z
     h tr q :
   let code := LegCode.raid_leg bytes k m cut glue in
@@ -670,7 +688,8 @@ A request within the stated sizes ([admissible]) is answered [Ok]: it takes four
 more on each of [length ms] members for each step of the request ([request_ios]). As long as no digest is
 taken of blocks that are not in [compared]. *)
 Import ProvedDiskAnswers LegDiskProgress LegDiskGroups LegDiskResync Progress.
-Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
+Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr y ms
+    c x h
     q :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
@@ -681,7 +700,8 @@ Proof. intros ??. by apply whole_map_requests_are_answered. Qed.
 
 (** 18. Several writes at once within the stated sizes ([admissible_group]) are performed, all of them: the
 bound is that of one request with as many I/Os ([group_ios]). *)
-Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
+Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr y ms c
+    x h
     ws :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
@@ -691,7 +711,7 @@ Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing} s
 Proof. intros ??. by apply whole_map_groups_are_performed. Qed.
 
 (** 18. Recovery ends, after a power cut and where too few members answered, and the disk is open. *)
-Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr c x h :
+Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr c x h :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (c, x, h) →
   c = Off ∨ c = Lost → 0 < size → devices_suffice size x →
@@ -700,7 +720,7 @@ Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} size
 Proof. intros ?? Hz Hlives. by eapply recovery_is_finished. Qed.
 
 (** 18. Resync ends, whichever other devices fail meanwhile, and [Settle] is answered [Ok]. *)
-Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h :
+Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr y ms c x h :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ends_well (weather count) (settle_turn size count) settled_ok (settle_turns size count (length ms))
@@ -709,7 +729,8 @@ Proof. intros ?? Hz Hlives. by eapply resync_ends; [|apply ProvedDiskRefinement.
 
 (** 18. And so does upkeep, whatever the scheduler asks for between two requests: a checkpoint, a collection,
 or a cleaning with any moves. *)
-Theorem leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h u :
+Theorem leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr y ms c x h
+    u :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted proved_programs size count n z → lives proved_programs size count z tr (Idle y ms c, x, h) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size →
@@ -734,7 +755,7 @@ begins it alone. If its job has begun already, [turns_begun] turns are enough fo
 Between any two turns other requests arrive. On one device a turn is an I/O at most; the power stays on, and
 what is assumed of digests is true. *)
 Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
-Theorem served_requests_answered `{blocks} {torn : tearing} trees g most z :
+Theorem served_requests_answered `{blocks} {torn : tearing block} trees g most z :
   blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
   device_replies_to_all proved_programs places_for Collect admissible (ProvedDiskBounds.request_ios g)
     (change_ios g) most z.
@@ -742,7 +763,8 @@ Proof. intros ?. apply whole_map_device_replies. Qed.
 
 (** 21. On a leg devices fail between any two turns, as long as [fewest] members answer, and the devices are
 as large as the disk. An I/O takes at most two turns on each device and one more. *)
-Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count trees g most
+Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} size count trees
+    g most
     z :
   blocks_laws → LegCorrect.cutting_laws count →
   LegDiskShape.formatted_as proved_programs count trees g size z →
@@ -752,20 +774,21 @@ Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : te
 Proof. intros ??. by apply whole_map_leg_replies. Qed.
 
 (** 21. On mirrors one of them is enough. *)
-Theorem served_mirrored_requests_answered `{blocks} size count trees g most z :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem served_mirrored_requests_answered `{blocks} {torn : tearing block} size count trees g most z :
+  let code := LegCode.mirrors zero_block in
   blocks_laws → 0 < count →
   LegDiskShape.formatted_as (cutting0 := code) proved_programs count trees g size z →
   ProvedDiskBounds.device_blocks g ≤ size →
   leg_replies_to_all (cutting0 := code) proved_programs size count places_for Collect admissible
     (ProvedDiskBounds.request_ios g) (change_ios g) most z.
 Proof.
-  intros code torn laws Hcount. apply (whole_map_leg_replies trees g (cutting0 := code)).
+  intros code laws Hcount. apply (whole_map_leg_replies trees g (cutting0 := code)).
   by apply LegCode.mirrors_laws.
 Qed.
 
 (** 21. On RAID-5 ([m] = 1) and RAID-6 ([m] = 2) [m] may be gone. *)
-Theorem served_raid_requests_answered `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bytes k m
+Theorem served_raid_requests_answered `{blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)}
+    bytes k m
     (cut : block → vec (vec Parity.byte bytes) k) glue size trees g most z :
   let code := LegCode.raid_leg bytes k m cut glue in
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
@@ -782,7 +805,7 @@ Qed.
 of devices) is a run of the queue in front of the disk, whatever programs the disk runs. Its history is
 [history_of]: a request is called as it is answered later. So what is proved of the queue, that it implements
 the contract for requests that overlap, is true of what this server does. *)
-Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing} {Y U}
+Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing block} {Y U}
     (D : DiskMachine.programs Y U) places_for collecting most z happened s :
   let M := DiskMachine.disk_machine D in
   ServedDiskServer.server_run M (device_turn D places_for collecting) (ServedDiskScheduler.next_job most)
@@ -791,7 +814,8 @@ Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing} {Y 
     (OverlappingDiskQueue.in_front M z) (ServedDiskServer.history_of happened) tr k.
 Proof. intros M Hrun. by eapply ServedDiskServer.device_server_run. Qed.
 
-Theorem leg_server_run_is_queue_run `{blocks, EqDecision block} {C} `{cutting block C} {torn : tearing} {Y U}
+Theorem leg_server_run_is_queue_run `{blocks, EqDecision block} {C} `{cutting block C} {torn : tearing block}
+    {Y U}
     (D : DiskMachine.programs Y U) size count places_for collecting most z happened s :
   let M := leg_disk D size count in
   ServedDiskServer.server_run M (job_turn D size places_for collecting) (ServedDiskScheduler.next_job most)
@@ -814,8 +838,9 @@ Proof. apply Progress.no_progress_refusing. Qed.
 
 (** 13. What was put into blocks is read back: words as bytes, with any digest that does not collide; log
 records, headers, superblock and maps as words. *)
-Theorem bytes_round_trip width n d c :
-  0 < n → collision_free d c → digests_below d (256 ^ width) → @blocks_laws (byte_blocks width n d c).
+Theorem bytes_round_trip width n s d c :
+  0 < s → 3 * s ≤ n → collision_free d c → digests_below d (256 ^ width) →
+  @blocks_laws (byte_blocks width n s d c).
 Proof. apply byte_blocks_laws. Qed.
 
 Theorem codecs_round_trip :
@@ -871,7 +896,8 @@ below the limit of words, and the log has room or the maps go into a slot. *)
 Theorem write_is_taken `{blocks} y lba data m :
   let n := length data in let g := shape y in let y' := collect y in digests_below digest limit →
   fits (disk_blocks g) lba n → base.size (used_places (current y) (newest y)) + n ≤ data_blocks g →
-  n + 7 ≤ words → n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  n + 7 ≤ sealed_words → n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y <
+    limit →
   ProvedDiskProgress.log_can_go_on y →
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.write_is_taken. Qed.
@@ -880,7 +906,7 @@ Proof. apply ProvedDiskProgress.write_is_taken. Qed.
 Theorem group_is_taken `{blocks} y ws m :
   let n := length (blocks_of ws) in let g := shape y in let y' := collect y in digests_below digest limit →
   Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
-  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ words →
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 2 * n + 6 ≤ sealed_words →
   256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
   ProvedDiskProgress.log_can_go_on y →
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
@@ -892,9 +918,9 @@ Theorem used_at_most_mapped m kept :
   base.size (used_places m kept) ≤ ProvedDiskProgress.mapped m + length kept.
 Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
 
-(** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
-without its data and is dropped, one that survives with them though nothing was flushed, a cleaning, a
-deletion, and a scheduler that proposes a place in use. *)
+(** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record and a header that
+tear, a record that survives without its data and is dropped, one that survives with them though nothing was
+flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
 Theorem proved_disk_execution : ∃ x x',
   fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
@@ -915,7 +941,7 @@ Proof. apply ServedDiskExecution.served_life_exists. Qed.
 (** And on two mirrors: while requests wait a device fails, the other one too, data are lost and a write is of
 unknown outcome; it comes back, the power fails while writes are performed together, a resync. *)
 Theorem served_mirrored_disk_execution : ServedDiskExecution.served_shows
-  (leg_disk (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn) proved_programs 20 2) 4
+  (leg_disk (cutting0 := LegDiskExecution.mirrored) (torn := Medium.untorn) proved_programs 20 2) 4
   ServedDiskExecution.mirrors_shows.
 Proof. apply ServedDiskExecution.served_mirrors_life_exists. Qed.
 
@@ -923,9 +949,9 @@ Proof. apply ServedDiskExecution.served_mirrors_life_exists. Qed.
 happened since one device has their record; a degraded write, all devices gone, one that comes back stale, the
 other one, resync, and the loss of the device that was never stale. *)
 Theorem mirrored_disk_execution : ∃ z z',
-  LegDiskMachine.formatted (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn)
+  LegDiskMachine.formatted (cutting0 := LegDiskExecution.mirrored) (torn := Medium.untorn)
     proved_programs 20 2 4 z ∧
-  LegDiskMachine.lives (cutting0 := LegDiskExecution.mirrored) proved_programs 20 2 z
+  LegDiskMachine.lives (cutting0 := LegDiskExecution.mirrored) (torn := Medium.untorn) proved_programs 20 2 z
     LegDiskExecution.everything_on_mirrors_shows z'.
 Proof. apply LegDiskExecution.mirrored_life_exists. Qed.
 
@@ -935,12 +961,14 @@ right one, another device in the place of one, and the loss of a device that was
 Import LegDiskRaid.
 Theorem raid5_disk_execution : ∃ z z',
   LegDiskMachine.formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) proved_programs 20 3 4 z ∧
-  LegDiskMachine.lives (cutting0 := raid_of_two 1 5) proved_programs 20 3 z everything_on_raid5_shows z'.
+  LegDiskMachine.lives (cutting0 := raid_of_two 1 5) (torn := tears_from 5) proved_programs 20 3 z
+    everything_on_raid5_shows z'.
 Proof. apply LegDiskRaid.raid5_life_exists. Qed.
 
 (** And on RAID-6 over four: a degraded write while two devices are gone, a third, and resync. *)
 Theorem raid6_disk_execution : ∃ z z',
   LegDiskMachine.formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) proved_programs 20 4 4 z ∧
-  LegDiskMachine.lives (cutting0 := raid_of_two 2 5) proved_programs 20 4 z everything_on_raid6_shows z'.
+  LegDiskMachine.lives (cutting0 := raid_of_two 2 5) (torn := tears_from 5) proved_programs 20 4 z
+    everything_on_raid6_shows z'.
 Proof. apply LegDiskRaid.raid6_life_exists. Qed.
 End Running.

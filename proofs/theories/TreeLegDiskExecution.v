@@ -10,7 +10,7 @@ Import ProvedTreeDiskExecution(shape_of_trees).
 Local Open Scope string_scope.
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 Local Notation D := (tree_programs 1).
 
 (** ** A life with everything in it, on mirrors: two devices of 40 blocks, 15 of them pages *)
@@ -59,7 +59,7 @@ Theorem mirrored_tree_life_exists : ∃ z z',
   formatted D 40 2 4 z ∧ lives D 40 2 z everything_on_mirrors_shows z'.
 Proof.
   apply (leg_life_lives D 40 2 (1, 15) shape_of_trees everything_on_mirrors);
-    [by intros a _ []|by vm_compute].
+    [apply ProvedDiskInvariant.untorn_unread|by vm_compute].
 Qed.
 
 (** Once the walks are done, the disk keeps the nodes of the live view, and its data: of twelve nodes and five
@@ -91,7 +91,7 @@ Theorem tree_leg_snapshot_needs_no_delete : ∃ z z', formatted D 40 2 4 z ∧
 Proof.
   apply (leg_life_lives D 40 2 (1, 15) shape_of_trees [Asks (DoRead Live 0 1) []; Asks (DoSnapshot "s") [];
     Asks (DoDelete "s") []; Asks (DoWrite 0 [data 1]) [0]; Asks (DoSnapshot "s") [];
-    Asks (DoRead (Named "s") 0 1) []]); [by intros a _ []|by vm_compute].
+    Asks (DoRead (Named "s") 0 1) []]); [apply ProvedDiskInvariant.untorn_unread|by vm_compute].
 Qed.
 
 (** A record that forgets who was dropped. *)
@@ -133,24 +133,24 @@ Definition everything_on_raid5_shows : list (entry (@block two_pieces)) :=
 
 Theorem raid5_tree_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 40 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 5) _ _ D 40 3 z everything_on_raid5_shows z'.
+  @lives two_pieces _ (raid_of_two 1 5) (tears_from 5) _ _ D 40 3 z everything_on_raid5_shows z'.
 Proof. by apply (raid_life_lives D 1 40 (1, 15) shape_of_trees everything_on_raid5); [|vm_compute]. Qed.
 
 Theorem raid6_tree_life_exists : ∃ z z',
   @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 40 4 4 z ∧
-  @lives two_pieces _ (raid_of_two 2 5) _ _ D 40 4 z everything_on_raid6_shows z'.
+  @lives two_pieces _ (raid_of_two 2 5) (tears_from 5) _ _ D 40 4 z everything_on_raid6_shows z'.
 Proof. by apply (raid_life_lives D 2 40 (1, 15) shape_of_trees everything_on_raid6); [|vm_compute]. Qed.
 
 (** Parity that is not the sum of the data. *)
 Theorem tree_code_needed : ∃ z z',
   @formatted two_pieces _ without_parity (tears_from 5) _ _ D 40 3 4 z ∧
-  @lives two_pieces _ without_parity _ _ D 40 3 z wrong_without_parity z' ∧
+  @lives two_pieces _ without_parity (tears_from 5) _ _ D 40 3 z wrong_without_parity z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
 Proof. by apply (wrong_code D 40 (1, 15) shape_of_trees); [..|vm_compute]. Qed.
 
 (** Blocks of several pieces that are thought not to tear. *)
 Theorem tree_tearing_needed : ∃ z z',
-  @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) _ _ D 40 3 4 z ∧
-  @lives two_pieces _ (raid_of_two 1 0) _ _ D 40 3 z torn_record_shows z' ∧
+  @formatted two_pieces _ (raid_of_two 1 0) untorn _ _ D 40 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 0) untorn _ _ D 40 3 z torn_record_shows z' ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
 Proof. by apply (torn_is_wrong D 40 (1, 15) shape_of_trees 20); [|vm_compute]. Qed.

@@ -10,7 +10,8 @@ From LogDisk Require Import Devices Leg LegCorrect RequestProgress LegProgress L
   LegDiskGroups Progress.
 
 Section Progress.
-Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing} (bits size count : nat).
+Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing block}
+  (bits size count : nat).
 Implicit Types (y : T.memory) (q : request).
 Local Notation D := (tree_programs bits).
 Local Notation tree_admissible := (tree_admissible bits size).

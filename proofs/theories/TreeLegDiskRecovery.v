@@ -14,7 +14,8 @@ From LogDisk Require DiskMachineShape.
 Import DiskMachineShape(only, only_safe).
 
 Section Recovery.
-Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing} (bits size count : nat).
+Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing block}
+  (bits size count : nat).
 Context {laws : cutting_laws count} (trees : nat * nat) (g : geometry).
 Local Notation D := (tree_programs bits).
 Local Notation only := (only D trees g).

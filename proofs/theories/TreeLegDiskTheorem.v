@@ -11,7 +11,7 @@ From LogDisk Require Import ProvedTreeMaps ProvedTreeDiskInvariant ProvedTreeDis
 From LogDisk Require Import Leg LegCorrect LegDiskMachine LegDiskRefinement.
 
 Section Machine.
-Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing} (bits size count : nat).
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} (bits size count : nat).
 Local Notation D := (tree_programs bits).
 
 Theorem tree_leg_disk_refines_contract n z tr z' :

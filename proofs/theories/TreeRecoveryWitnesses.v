@@ -15,7 +15,7 @@ From LogDisk Require DiskMachine DiskMachineShape DiskMachineProgress ProvedTree
 Import TreeIndex(trees).
 
 Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
-Local Instance untorn : tearing := λ _, False.
+#[local] Existing Instance untorn.
 Section Calm.
 Context `{!blocks} {A : Type}.
 Implicit Types (p : array_program block A) (x : array block).
@@ -35,13 +35,14 @@ Context `{!blocks} {Y U : Type} (D : DiskMachine.programs Y U).
 Variables (trees : nat * nat) (size : nat) (g : geometry).
 Implicit Types x : array block.
 Notation formatted_as z := (formatted_as (cutting0 := mirrored) (torn := untorn) D 2 trees g size z).
-Notation lives := (lives (cutting0 := mirrored) D size 2).
+Notation lives := (lives (cutting0 := mirrored) (torn := untorn) D size 2).
 
 Lemma born_as y ms c x : born D trees size g = Some (y, ms, c, x) →
   formatted_as (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try discriminate.
-  intros [= <- <- <- <-]. exists (λ _, zero_block), ms1, c1, y1, x1. split_and!; [by intros a _ []|done|done].
+  intros [= <- <- <- <-]. exists (λ _, zero_block), ms1, c1, y1, x1. split_and!;
+    [apply ProvedDiskInvariant.untorn_unread|done|done].
 Qed.
 
 (** A new disk, off. *)
@@ -108,7 +109,7 @@ End Reached.
 
 Local Notation D := (@tree_programs small 1).
 Local Notation sized := (1, 15).    (* two levels of nodes, and pages *)
-Local Notation on_mirrors size := (@answers_again small _ mirrored 1 size 2 sized shape_of_trees).
+Local Notation on_mirrors size := (@answers_again small _ mirrored untorn 1 size 2 sized shape_of_trees).
 
 Lemma never_opening size p x h : ¬ on_mirrors size [] (Recovery false p, x, h).
 Proof. by intros (?&?&?&?&[=]&_). Qed.
@@ -144,7 +145,7 @@ Definition tree_admissible_here `{!blocks} (y : T.memory) (q : request) : bool :
   bool_decide (T.faults_of y q = []) && negb (T.one_too_many y q) &&
   bool_decide (base.size (T.used_places (T.current y) (T.newest y)) + length (data_of q) ≤
     data_blocks (T.shape y)) &&
-  bool_decide (length (data_of q) + 72 ≤ words) &&
+  bool_decide (length (data_of q) + 72 ≤ sealed_words) &&
   bool_decide (256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks (T.shape y) < limit ∧
     data_blocks (T.shape y) < limit ∧ T.next_record y < limit) &&
   bool_decide (0 < log_blocks (T.shape y)) &&
@@ -211,14 +212,14 @@ Qed.
 (** ** One device *)
 
 Section OneDevice.
-Context `{!blocks} {torn : tearing} {Y U : Type} (D : DiskMachine.programs Y U).
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : DiskMachine.programs Y U).
 Local Notation machine := (DiskMachine.machine Y).
 Local Notation turn := (DiskMachineProgress.recovery_turn D).
 Import DiskMachine(Recovery, Off, run_recovery).
 Import DiskMachineLives(partly).
 
 Lemma formatted_from trees g f y m : execute (DiskMachine.run_format D trees g) (Medium f []) = (Some y, m) →
-  whole_records g → DiskMachineShape.formatted_as D trees g (DiskMachine.Idle y, m).
+  torn_unread g → DiskMachineShape.formatted_as D trees g (DiskMachine.Idle y, m).
 Proof. intros Hy Hwhole. exists f, y. by rewrite Hy. Qed.
 
 (** Recovery as it goes, until it cannot. *)
@@ -285,9 +286,9 @@ Theorem tree_disk_recovery_needs_a_disk n :
 Proof. apply (no_disk_stuck _ _ 1); [apply answers_later|by vm_compute]. Qed.
 
 (** Blocks of which no digest may be taken: recovery does not go on where it takes one. *)
-Definition undigested : blocks := byte_blocks 1 80 (λ _, (0, 0)) (λ _, false).
+Definition undigested : blocks := byte_blocks 1 80 2 (λ _, (0, 0)) (λ _, false).
 Lemma undigested_laws : @blocks_laws undigested.
-Proof. apply byte_blocks_laws; [lia|by intros ????|]. by intros ?; simpl; lia. Qed.
+Proof. apply byte_blocks_laws; [lia|lia|by intros ????|]. by intros ?; simpl; lia. Qed.
 
 Definition waits_for_a_digest : bool :=
   match execute (DiskMachine.run_format (@tree_programs undigested 1) sized shape_of_trees)
@@ -307,7 +308,7 @@ Proof.
   destruct (execute (DiskMachine.run_format _ sized shape_of_trees) _) as [[y|] m] eqn:Hformat;
     [|discriminate Hb].
   exists (DiskMachine.Idle y, m), ([Crash CutShort] ++ []), (Medium (read_block m) []). split_and!.
-  - apply (formatted_from _ _ _ _ _ _ Hformat). by intros a _ [].
+  - apply (formatted_from _ _ _ _ _ _ Hformat). apply ProvedDiskInvariant.untorn_unread.
   - eapply shows_step; [|constructor]. apply (DiskMachine.PowerCut _ (DiskMachine.Idle y)); [done|].
     intros a. left. apply read_may_hold.
   - intros n. exact (waits_stuck _ _ 100 n _ answers_later Hb).

@@ -66,7 +66,7 @@ Definition checkpoint {B} (y : memory A) (places : list nat) (k : memory A → p
     match mapM (λ e, pack (kids_words (trees y) (pages y') e.2)) new,
           pack_many (slot_blocks l) (put body_codec (roots_of (trees y') (pages y'), beside y)) with
     | Some nodes, Some body =>
-        match pack (put header_codec (serial y', length body)) with
+        match seal (put header_codec (serial y', length body)) with
         | Some header =>
             write_all (zip ((page_at l <$> places) ++ (body_at l (slot y') <$> seq 0 (length body)))
                 (nodes ++ body))
@@ -114,7 +114,7 @@ Definition read_claim {B} (height : nat) (c : saved_claim) (k : found → progra
 (** [k] goes on with the memory; with nothing if there is no checkpoint. *)
 Definition recover {B} (k : option (memory A) → program block B) : program block B :=
   ReadBlock (header_at l false) (λ a, ReadBlock (header_at l true) (λ b,
-    match newer (unpack header_codec a) (unpack header_codec b) with
+    match newer (unseal header_codec a) (unseal header_codec b) with
     | None => k None
     | Some (s, (n, len)) =>
         read_all (body_at l s <$> seq 0 len) (λ bs,
@@ -129,18 +129,22 @@ End Programs.
 
 (** ** What is proved *)
 
+(** What a power cut leaves of a torn header does not unseal. *)
+Definition torn_headers_unread `{!blocks} {torn : tearing block} (l : layout) : Prop :=
+  ∀ s, ¬ tears (header_at l s) ∧ ∀ b, tears_to (header_at l s) b → unsealed b = None.
+
 Section Store.
-Context `{!blocks} `{!blocks_laws} {torn : tearing} {A : Type} (beside_codec : codec A) (l : layout).
+Context `{!blocks} `{!blocks_laws} {torn : tearing block} {A : Type} (beside_codec : codec A) (l : layout).
 Context (bits levels : nat).
 Context (l_apart : apart l) (beside_round_trips : round_trips beside_codec).
-Context (headers_whole : ∀ s, ¬ tears (header_at l s)).
+Context (torn_unread : torn_headers_unread l).
 Implicit Types (f : contents block) (s : state) (on : gmap nat nat) (x : A) (y : memory A).
 Notation in_pages f := (in_blocks (λ p, f (page_at l p))).
 
 (** The device holds a checkpoint of the trees [s], with [x] beside them. *)
 Definition stored f s on x (n : nat) (sl : bool) : Prop :=
   (∃ len, len ≤ slot_blocks l ∧
-    newer (unpack header_codec (f (header_at l false))) (unpack header_codec (f (header_at l true))) =
+    newer (unseal header_codec (f (header_at l false))) (unseal header_codec (f (header_at l true))) =
       Some (sl, (n, len)) ∧
     unpack_many (body_codec beside_codec) (f <$> (body_at l sl <$> seq 0 len)) = Some (roots_of s on, x)) ∧
   in_pages f s on ∧ all_in_blocks s on ∧ kept_trees bits levels s.
@@ -180,19 +184,35 @@ Qed.
 
 (** Of the newest checkpoint only the header of its slot counts. *)
 Lemma newer_slot f sl n len :
-  newer (unpack header_codec (f (header_at l false))) (unpack header_codec (f (header_at l true))) =
+  newer (unseal header_codec (f (header_at l false))) (unseal header_codec (f (header_at l true))) =
     Some (sl, (n, len)) →
-  unpack header_codec (f (header_at l sl)) = Some (n, len).
+  unseal header_codec (f (header_at l sl)) = Some (n, len).
 Proof. unfold newer. repeat case_match; naive_solver. Qed.
 
 Lemma newer_written f f' sl n len len' :
-  unpack header_codec (f (header_at l sl)) = Some (n, len) → f' (header_at l sl) = f (header_at l sl) →
-  unpack header_codec (f' (header_at l (negb sl))) = Some (S n, len') →
-  newer (unpack header_codec (f' (header_at l false))) (unpack header_codec (f' (header_at l true))) =
+  unseal header_codec (f (header_at l sl)) = Some (n, len) → f' (header_at l sl) = f (header_at l sl) →
+  unseal header_codec (f' (header_at l (negb sl))) = Some (S n, len') →
+  newer (unseal header_codec (f' (header_at l false))) (unseal header_codec (f' (header_at l true))) =
     Some (negb sl, (S n, len')).
 Proof.
   intros Hold Hsame Hnew. rewrite <- Hsame in Hold. unfold newer.
   destruct sl; simpl in *; rewrite Hold, Hnew; case_decide; simpl in *; done || lia.
+Qed.
+
+(** Where the other slot has no header, the newest checkpoint is what it was. *)
+Lemma stored_without_header f f' s on x n sl :
+  (∀ a, a ≠ header_at l (negb sl) → f' a = f a) → unseal header_codec (f' (header_at l (negb sl))) = None →
+  stored f s on x n sl → stored f' s on x n sl.
+Proof.
+  intros Hsame Hnone [(len & Hlen & Hheader & Hbody) (Hin & Hall & Hkept)]. split; [|split_and!; [|done..]].
+  - exists len. split; [done|]. apply newer_slot in Hheader. split.
+    + assert (header_at l sl ≠ header_at l (negb sl)) as Hne
+        by (intros E%(header_once _ l_apart); by destruct sl).
+      rewrite <-(Hsame _ Hne) in Hheader. unfold newer. destruct sl; simpl in *; by rewrite Hheader, Hnone.
+    + rewrite <-Hbody. f_equal. rewrite <-!list_fmap_compose. apply list_fmap_ext.
+      intros _ i [_ Hi]%elem_of_list_lookup_2%elem_of_seq. simpl. apply Hsame, (body_no_header _ l_apart).
+        lia.
+  - eapply in_blocks_same; [|done]. intros m p _. apply Hsame, (page_no_header _ l_apart).
 Qed.
 
 (** All else is left alone: what is neither a page proposed nor of the slot [sl]. *)
@@ -218,10 +238,10 @@ Proof.
   case_decide as Hplaces; [|done]. destruct Hplaces as (Hlen & Hdup & Hfree).
   destruct (mapM _ _) as [nodes|] eqn:Hnodes; [|done].
   destruct (pack_many _ _) as [body|] eqn:Hbody; [|done].
-  destruct (pack _) as [header|] eqn:Hheader; [|done].
+  destruct (seal _) as [header|] eqn:Hheader; [|done].
   apply pack_many_unpack in Hbody as [Hblen Hbody];
     [|by apply both_round_trips; [apply roots_round_trips|]].
-  apply pack_unpack in Hheader; [|by apply both_round_trips].
+  apply seal_unseal in Hheader; [|by apply both_round_trips].
   apply mapM_Some in Hnodes. pose proof (Forall2_length _ _ _ Hnodes) as Hnlen.
   assert (∀ n p, pages y !! n = Some p → p ∉ places) as Hfree'.
   { intros n p Hn Hp. rewrite Forall_forall in Hfree. apply (Hfree _ Hp),
@@ -295,11 +315,14 @@ Proof.
       - etransitivity; [|exact Hbody]. f_equal. etransitivity; [|exact Hbody1]. rewrite <- !list_fmap_compose.
         apply list_fmap_ext. intros _ i [_ Hi]%elem_of_list_lookup_2%elem_of_seq. simpl. apply Hsame.
         apply (body_no_header _ l_apart). lia. }
+    destruct (torn_unread (slot y')) as [Hwhole Htorn].
     apply crash_safe_commit; [done| |].
-    + intros f2 Hsame [Hh|Hh].
+    + intros f2 Hsame [Hh|[Hh|Hh]].
       * apply Hold; [|by apply Hspared]. eapply stored_same; [|exact Hstored1]. intros a _.
         destruct (decide (a = header_at l (slot y'))) as [->|]; [done|by apply Hsame].
       * apply Hnew; [by apply Hdone|by apply Hspared].
+      * apply Hold; [|by apply Hspared]. eapply stored_without_header; [exact Hsame| |exact Hstored1].
+        by apply unread, Htorn.
     + intros f2 Hh Hsame. destruct (Hdone f2 Hh Hsame) as [Hs2 Hin2]. apply Hyes; [done|done|].
       by apply Hspared.
 Qed.

@@ -55,9 +55,9 @@ Proof.
   2:{ apply mapM_None, Exists_exists in Hnodes as ([n nd] & (Hn & _ & _)%elem_of_unwritten & Hnone).
       destruct (node_fits bits levels (trees y) (pages y') n nd) as (b & Hb & _); [done..|].
       cbv beta in Hnone. change (n, nd).2 with nd in Hnone. by rewrite Hb in Hnone. }
-  rewrite Hbody. destruct (pack_small (put header_codec (serial y', length body))) as [header ->].
-  { simpl. pose proof (Nat.pow_nonzero 2 bits). lia. }
-  { simpl. repeat constructor; [done|lia]. }
+  rewrite Hbody. rewrite (seal_some (put header_codec (serial y', length body))).
+  2:{ pose proof (Nat.pow_nonzero 2 bits). pose proof two_words_fit. simpl. lia. }
+  2:{ simpl. repeat constructor; [done|lia]. }
   match goal with |- context [write_all ?ws ?p] => destruct (execute_write_all ws p m) as (m' & -> & ->) end.
   split; [done|]. exists (length body). split; [done|]. simpl. apply mapM_Some in Hnodes.
   pose proof (Forall2_length _ _ _ Hnodes) as Hnlen.

@@ -52,10 +52,10 @@ Proof.
 Qed.
 
 Section Recovers.
-Context `{!blocks} `{!blocks_laws} {torn : tearing} {A : Type} (beside_codec : codec A) (l : layout).
+Context `{!blocks} `{!blocks_laws} {torn : tearing block} {A : Type} (beside_codec : codec A) (l : layout).
 Context (bits levels : nat).
 Context (l_apart : apart l) (beside_round_trips : round_trips beside_codec).
-Context (headers_whole : ∀ s, ¬ tears (header_at l s)).
+Context (torn_unread : torn_headers_unread l).
 Implicit Types (f : contents block) (s : state) (on : gmap nat nat) (x : A) (y : memory A).
 Notation stored := (stored beside_codec l bits levels).
 
@@ -78,7 +78,7 @@ Lemma granted_checkpoint {B} y places (k : memory A → program block B) m :
   (∀ y m, granted (k y) m) → granted (checkpoint beside_codec l y places k) m.
 Proof.
   intros Hk. unfold checkpoint. destruct (decide _); [|done]. destruct (mapM _ _); [|done].
-  destruct (pack_many _ _); [|done]. destruct (pack _); [|done]. apply granted_write_all. intros m'. apply Hk.
+  destruct (pack_many _ _); [|done]. destruct (seal _); [|done]. apply granted_write_all. intros m'. apply Hk.
 Qed.
 
 Lemma granted_read_all {B} addresses (k : list block → program block B) m :
@@ -191,17 +191,17 @@ Definition new_trees (k : nat) : state := act Checkpoint (create k).
 (** Whatever the device held. A power cut meanwhile leaves anything. *)
 Definition format (k : nat) (x : A) : program block (option (memory A)) :=
   let y := Memory _ (new_trees k) {[0 := 0]} x 1 false in
-  match pack (put kids_codec ∅), pack [0],
+  match pack (put kids_codec ∅),
         pack_many (slot_blocks l) (put (body_codec beside_codec) (roots_of (trees y) (pages y), x)) with
-  | Some node, Some blank, Some body =>
-      match pack (put header_codec (1, length body)) with
+  | Some node, Some body =>
+      match seal (put header_codec (1, length body)) with
       | Some header =>
           write_all (zip (page_at l 0 :: header_at l true :: (body_at l false <$> seq 0 (length body)))
-              (node :: blank :: body))
+              (node :: blank_block :: body))
             (FlushBlocks (WriteBlock (header_at l false) header (FlushBlocks (Done (Some y)))))
       | None => Done None
       end
-  | _, _, _ => Done None
+  | _, _ => Done None
   end.
 
 Lemma new_trees_blocks f k : unpack kids_codec (f 0) = Some ∅ →
@@ -223,15 +223,13 @@ Theorem format_stores f k x y m : execute (format k x) (Medium f []) = (Some y, 
 Proof.
   intros Hrun. unfold format in Hrun. simpl trees in Hrun. simpl pages in Hrun.
   destruct (pack (put kids_codec ∅)) as [node|] eqn:Hnode; [|done].
-  destruct (pack [0]) as [blank|] eqn:Hblank; [|done].
   destruct (pack_many _ _) as [body|] eqn:Hbody; [|done].
-  destruct (pack (put header_codec _)) as [header|] eqn:Hheader; [|done].
+  destruct (seal (put header_codec _)) as [header|] eqn:Hheader; [|done].
   apply pack_unpack in Hnode; [|apply kids_round_trips].
   apply pack_many_unpack in Hbody as [Hblen Hbody]; [|by apply both_round_trips; [apply roots_round_trips|]].
-  apply pack_unpack in Hheader; [|by apply both_round_trips].
-  destruct (pack_prefix _ _ Hblank) as (_ & rest & Hwords).
+  apply seal_unseal in Hheader; [|by apply both_round_trips].
   set (addresses := page_at l 0 :: header_at l true :: (body_at l false <$> seq 0 (length body))) in *.
-  assert ((zip addresses (node :: blank :: body)).*1 = addresses) as Haddresses.
+  assert ((zip addresses (node :: blank_block :: body)).*1 = addresses) as Haddresses.
   { apply fst_zip. simpl. rewrite fmap_length, seq_length. lia. }
   assert (NoDup addresses) as Honce.
   { assert (∀ a, a ∈ body_at l false <$> seq 0 (length body) → ∃ i, i < slot_blocks l ∧ a = body_at l false i)
@@ -249,9 +247,11 @@ Proof.
     (Medium f []))
     as Hsafe end.
   { apply crash_safe_write_flush with (S := λ _, True); [done|done|by rewrite Haddresses|].
-    rewrite Haddresses. intros f1 Hw _. apply crash_safe_commit; [done|done|]. intros f2 Hh Hsame.
+    rewrite Haddresses. intros f1 Hw _. apply crash_safe_commit; [apply torn_unread|done|]. intros f2 Hh
+      Hsame.
     split; [done|]. exists f2. split; [done|]. split; [done|].
-    assert (∀ a b i, addresses !! i = Some a → (node :: blank :: body) !! i = Some b → a ≠ header_at l false →
+    assert (∀ a b i, addresses !! i = Some a → (node :: blank_block :: body) !! i = Some b → a ≠ header_at l
+      false →
       f2 a = b) as Hat.
     { intros a b i Ha Hb Hne. rewrite Hsame by done. apply Hw, elem_of_list_lookup. exists i.
       by rewrite lookup_zip_with, Ha; simpl; rewrite Hb. }
@@ -259,9 +259,8 @@ Proof.
     { rewrite (Hat _ node 0); [done|done|done|]. by apply (page_no_header _ l_apart). }
     split; [|split_and!; [done|done|apply checkpoint_kept, kept_create]].
     exists (length body). split; [done|]. split.
-    - rewrite Hh, Hheader, (Hat _ blank 1); [|done|done|by intros E%(header_once _ l_apart)].
-      unfold unpack, header_codec, both, number. simpl. rewrite Hwords. simpl.
-      by destruct rest.
+    - rewrite Hh, Hheader, (Hat _ blank_block 1); [|done|done|by intros E%(header_once _ l_apart)].
+      destruct (unseal _ blank_block) as [[n len]|] eqn:Hn; [|done]. by apply blank_number in Hn as ->.
     - etransitivity; [|exact Hbody]. f_equal. apply list_eq. intros i. rewrite !list_lookup_fmap.
       destruct (body !! i) as [b|] eqn:Hb.
       + pose proof (lookup_lt_Some _ _ _ Hb) as Hi. rewrite lookup_seq_lt by done. simpl. f_equal.

@@ -7,7 +7,7 @@ From LogDisk Require Import Medium Codec ByteBlocks TreeBlocks TreeRoots TreeSto
 TreeStoreCost.
 
 (** Blocks of 64 words of one byte, no digests; two headers, two slots of [n] blocks, then pages. *)
-Local Instance small_blocks : blocks := byte_blocks 1 64 (λ _, (0, 0)) (λ _, false).
+Local Instance small_blocks : blocks := byte_blocks 1 64 1 (λ _, (0, 0)) (λ _, false).
 
 Definition plain (n : nat) : layout :=
   Layout (λ s, if s then 1 else 0) (λ s i, 2 + (if s then n else 0) + i) (λ p, 2 + 2 * n + p) n.
@@ -65,9 +65,9 @@ Theorem walks_must_not_go_back :
   found_of put_back six = Some (2, 9, Some 0, [Some 2; None; Some 2; Some 3]).
 Proof. split_and!; by vm_compute. Qed.
 
-(** And where a header may tear, it may hold anything: a number that no checkpoint has had, say. *)
+(** And where what is left of a torn header unseals, it may hold a number that no checkpoint has had. *)
 Theorem torn_header_forgets : is_Some (found_again made.2) ∧
-  found_again (write_block made.2 (header_at (plain 8) true) (of_words [200; 0])) = None.
+  found_again (write_block made.2 (header_at (plain 8) true) (sealed [200; 0])) = None.
 Proof. split; [|by vm_compute]. destruct (found_again made.2) eqn:E; [by eexists|by vm_compute in E]. Qed.
 
 (** [checkpoint_cost] with a page that the newest checkpoint uses: the proposal is not taken. *)

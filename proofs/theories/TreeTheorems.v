@@ -71,13 +71,12 @@ Import Codec Medium TreeStore TreeStoreTheorem TreeStoreWitnesses.
 (** 19. The trees on a device of blocks, as programs of reads, writes and flushes. A device holds a checkpoint
 ([stored]); then come any changes of the trees and of what stands beside them, then another checkpoint, with
 any proposal of pages. Wherever the power cuts it short, recovery brings back what the checkpoint before
-had, or
-what this one has, and a checkpoint may follow. Any subset of what is not flushed survives; nodes and roots
-may
-tear, headers may not. Recovery writes nothing. *)
-Theorem tree_checkpoint_recovers `{blocks, !blocks_laws} {torn : tearing} {A} (c : codec A) l bits levels
+had, or what this one has, and a checkpoint may follow. Any subset of what is not flushed survives; nodes and
+roots may tear to anything, headers to what does not unseal. Recovery writes nothing. *)
+Theorem tree_checkpoint_recovers `{blocks, !blocks_laws} {torn : tearing block} {A} (c : codec A) l bits
+    levels
     f s0 on (x0 : A) n sl history s x places p m f' :
-  apart l → round_trips c → (∀ b, ¬ tears (header_at l b)) →
+  apart l → round_trips c → torn_headers_unread l →
   stored c l bits levels f s0 on x0 n sl →
   Forall (TreeIndexBounds.of_record bits) history → SharedTree.run s0 history = Some s →
   goes_to (checkpoint c l (Memory _ s on x n sl) places Done) (Medium f []) p m → may_leave m f' →
@@ -88,9 +87,9 @@ Proof. intros ???. by apply checkpoint_recovers. Qed.
 (** 19. And where nothing cuts it short, it is taken, and the device holds it, or nothing has changed.
 It leaves
 alone what is not its own: the log, and data. *)
-Theorem tree_checkpoint_ends `{blocks, !blocks_laws} {torn : tearing} {A} (c : codec A) l bits levels
+Theorem tree_checkpoint_ends `{blocks, !blocks_laws} {torn : tearing block} {A} (c : codec A) l bits levels
     f s0 on (x0 : A) n sl history s x places :
-  apart l → round_trips c → (∀ b, ¬ tears (header_at l b)) →
+  apart l → round_trips c → torn_headers_unread l →
   stored c l bits levels f s0 on x0 n sl →
   Forall (TreeIndexBounds.of_record bits) history → SharedTree.run s0 history = Some s →
   let y := Memory _ s on x n sl in let y' := checkpointed y places in
@@ -148,15 +147,15 @@ Import ProvedTreeDiskAnswers LegDiskProgress LegDiskGroups ProvedTreeDisk(upkeep
 (** 19. One machine that runs ([build/proved-disk create --trees]): its maps are the shared trees, and its
 programs are those of block I/O: log and data as in 13, a checkpoint writes the new nodes to pages, the roots
 and the middle map to a slot, recovery reads the nodes back and replays the log. It keeps the contract under
-[Ack]: power cuts between any two block I/Os, also in a checkpoint and in recovery; what is no superblock,
-header or record may tear; whatever the scheduler proposes, steps of walks among it. The hypotheses are those
-of 13. *)
-Theorem proved_tree_disk_refines_contract `{blocks} {torn : tearing} bits :
+[Ack]: power cuts between any two block I/Os, also in a checkpoint and in recovery; blocks tear, headers and
+records to what does not unseal; whatever the scheduler proposes, steps of walks among it. The hypotheses are
+those of 13. *)
+Theorem proved_tree_disk_refines_contract `{blocks} {torn : tearing block} bits :
   blocks_laws → implements (proved_tree_disk bits) Ack.
 Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_refines_contract. Qed.
 
 (** 16. And served to many clients, as the disk of 13. *)
-Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} bits n c h tr q :
+Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} bits n c h tr q :
   blocks_laws → fresh (proved_tree_disk bits) n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one (proved_tree_disk bits))
     (OverlappingDiskQueue.in_front (proved_tree_disk bits) c) h tr q →
@@ -164,7 +163,7 @@ Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : te
 Proof. apply ServedDiskTheorem.served_tree_disk_refines_contract. Qed.
 
 (** 19. Read after snapshot through all of it. *)
-Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing} bits n x x' name lba count
+Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing block} bits n x x' name lba count
     (data data' : list block) before tr :
   blocks_laws → fresh (proved_tree_disk bits) n x → Forall (VirtualDiskProperties.keeps name) tr →
   shows (proved_tree_disk bits) x
@@ -173,7 +172,7 @@ Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing} bits n x
 Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_read_after_snapshot. Qed.
 
 (** 19. Space: what a view maps has a place; once no walk is left, nothing else has. *)
-Theorem proved_tree_disk_keeps_exactly `{blocks} {torn : tearing} bits y x :
+Theorem proved_tree_disk_keeps_exactly `{blocks} {torn : tearing block} bits y x :
   blocks_laws → idle_memory bits y →
   (view_maps bits y x → is_Some (places (ProvedTreeDisk.current y) !! x)) ∧
   (ProvedTreeDisk.walks y = [] → is_Some (places (ProvedTreeDisk.current y) !! x) → view_maps bits y x).
@@ -181,7 +180,7 @@ Proof. apply ProvedTreeDiskTheorem.proved_tree_disk_keeps_exactly. Qed.
 
 (** 19. Walks end: the step that the named scheduler proposes for a walk that is left can be taken, and each
 step, of whichever walk, leaves less to do. *)
-Theorem proved_tree_disk_walks_end `{blocks} {torn : tearing} bits y w :
+Theorem proved_tree_disk_walks_end `{blocks} {torn : tearing block} bits y w :
   blocks_laws → idle_memory bits y → w ∈ ProvedTreeDisk.walks y →
   is_Some (walk w (ProvedTreeDisk.next_step y w) (ProvedTreeDisk.current y)) ∧
   ∀ n t, walk w n (ProvedTreeDisk.current y) = Some t →
@@ -210,7 +209,7 @@ Proof. apply ProvedTreeDiskCost.tree_disk_checkpoint_cost. Qed.
 [tree_recovery_ios] says of the shape of the disk and the size of its trees, which are those of the new disk
 for ever. Then every request within the stated sizes is answered ok ([answers_again]). The power stays on
 meanwhile, and what is assumed of digests is true ([assumed]). *)
-Theorem proved_tree_disk_recovery_ends `{blocks} {torn : tearing} bits trees g x tr m :
+Theorem proved_tree_disk_recovery_ends `{blocks} {torn : tearing block} bits trees g x tr m :
   blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g x →
   shows (proved_tree_disk bits) x tr (DiskMachine.Off, m) →
   Progress.ends_well DiskMachineProgress.assumed (DiskMachineProgress.recovery_turn (tree_programs bits))
@@ -231,7 +230,8 @@ Proof. apply ProvedTreeDiskExecution.tree_life_exists. Qed.
 on all members, recovery reads nodes from those that answer; with parity a node is a stripe. The hypotheses
 are those of 17. *)
 Import Leg LegDiskMachine.
-Theorem tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
+Theorem tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} bits size
+    count n
     z tr z' :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted (tree_programs bits) size count n z → lives (tree_programs bits) size count z tr z' →
@@ -239,16 +239,17 @@ Theorem tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : 
 Proof. apply TreeLegDiskTheorem.tree_leg_disk_refines_contract. Qed.
 
 (** 20. On mirrors, *)
-Theorem mirrored_tree_disk_refines_contract `{blocks} bits size count n z tr z' :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem mirrored_tree_disk_refines_contract `{blocks} {torn : tearing block} bits size count n z tr z' :
+  let code := LegCode.mirrors zero_block in
   blocks_laws → 0 < count →
   formatted (cutting0 := code) (tree_programs bits) size count n z →
   lives (cutting0 := code) (tree_programs bits) size count z tr z' →
   admits_recorded Ack (count - 1) (Event (Create n) :: tr).
-Proof. intros code torn laws. by eapply LegDiskTheorem.refines_on_mirrors, tree_programs_safe. Qed.
+Proof. intros code laws. by eapply LegDiskTheorem.refines_on_mirrors, tree_programs_safe. Qed.
 
 (** 20. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
-Theorem raid_tree_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bits
+Theorem raid_tree_disk_refines_contract `{blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)}
+    bits
     bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size n z tr z' :
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
   let code := LegCode.raid_leg bytes k m cut glue in
@@ -260,7 +261,7 @@ Proof. intros laws. by eapply LegDiskTheorem.refines_on_raid, tree_programs_safe
 (** 16. And served to many clients: on any leg, *)
 Import ServedDiskTheorem(leg_disk).
 Theorem served_tree_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
-    {torn : tearing} bits size count n z h tr q :
+    {torn : tearing block} bits size count n z h tr q :
   let M := leg_disk (tree_programs bits) size count in
   blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
@@ -272,20 +273,21 @@ Proof.
 Qed.
 
 (** 16. on mirrors, *)
-Theorem served_mirrored_tree_disk_refines_contract `{blocks, EqDecision block} bits size count n z h tr q :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem served_mirrored_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} bits
+    size count n z h tr q :
+  let code := LegCode.mirrors zero_block in
   let M := leg_disk (cutting0 := code) (tree_programs bits) size count in
   blocks_laws → 0 < count → formatted (cutting0 := code) (tree_programs bits) size count n z →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M) (OverlappingDiskQueue.in_front M z) h tr
     q →
   admits_overlapping ByRequest Ack (count - 1) (Alone (Event (Create n)) :: h).
 Proof.
-  intros code torn M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
+  intros code M laws Hcount Hz. eapply ServedDiskTheorem.served_on_mirrors; [|done..].
   by apply tree_programs_safe.
 Qed.
 
 (** 16. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
-Theorem served_raid_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing}
+Theorem served_raid_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block}
     {decided : ∀ a, Decision (tears a)} bits bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size
     n z h tr q :
   let code := LegCode.raid_leg bytes k m cut glue in
@@ -301,7 +303,8 @@ Proof.
 Qed.
 
 (** 20. Read after snapshot through all of it: while devices fail, come back, are replaced and copied to. *)
-Theorem tree_leg_disk_read_after_snapshot `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n
+Theorem tree_leg_disk_read_after_snapshot `{blocks} {C} `{cutting block C} {torn : tearing block} bits size
+    count n
     z z' name lba count' (data data' : list block) before tr :
   blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
   Forall (RecordedSnapshots.keeps_snapshot name) tr →
@@ -311,14 +314,15 @@ Theorem tree_leg_disk_read_after_snapshot `{blocks} {C} `{cutting block C} {torn
 Proof. apply TreeLegDiskTheorem.tree_leg_disk_read_after_snapshot. Qed.
 
 (** 20. Space, as in 19. *)
-Theorem tree_leg_disk_keeps_exactly `{blocks} {C} `{cutting block C} {torn : tearing} bits size count y x :
+Theorem tree_leg_disk_keeps_exactly `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count y
+    x :
   blocks_laws → LegCorrect.cutting_laws count → idle_on_leg bits size count y →
   (view_maps bits y x → is_Some (places (ProvedTreeDisk.current y) !! x)) ∧
   (ProvedTreeDisk.walks y = [] → is_Some (places (ProvedTreeDisk.current y) !! x) → view_maps bits y x).
 Proof. apply TreeLegDiskTheorem.tree_leg_disk_keeps_exactly. Qed.
 
 (** 20. Walks end, as in 19. *)
-Theorem tree_leg_disk_walks_end `{blocks} {C} `{cutting block C} {torn : tearing} bits size count y w :
+Theorem tree_leg_disk_walks_end `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count y w :
   blocks_laws → LegCorrect.cutting_laws count → idle_on_leg bits size count y → w ∈ ProvedTreeDisk.walks y →
   is_Some (walk w (ProvedTreeDisk.next_step y w) (ProvedTreeDisk.current y)) ∧
   ∀ n t, walk w n (ProvedTreeDisk.current y) = Some t →
@@ -329,7 +333,8 @@ Proof. apply TreeLegDiskTheorem.tree_leg_disk_walks_end. Qed.
 (** 20. Requests within the stated sizes are answered, and several writes at once performed, as in 18: new
 nodes go into pages and roots into a slot ([tree_admissible]). A checkpoint takes an I/O for each page,
 recovery one for each node of each claim, of no more claims than a slot has words ([tree_request_ios]). *)
-Theorem tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr
+Theorem tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count n
+    z tr
     y ms c x h :
   blocks_laws → LegCorrect.cutting_laws count → formatted (tree_programs bits) size count n z →
   lives (tree_programs bits) size count z tr (Idle y ms c, x, h) →
@@ -344,7 +349,8 @@ Proof. by split; intros; [eapply tree_requests_are_answered|eapply tree_groups_a
 (** 20. Recovery ends, after any power cut and where too few members answered, while other devices fail and
 enough members are left. It takes the turns of opening the leg, and those of the I/Os of 19. Then every
 request within the stated sizes is answered ok ([answers_again]), if the devices are as large as the disk. *)
-Theorem tree_leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count trees g z tr
+Theorem tree_leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count trees
+    g z tr
     c x h :
   blocks_laws → LegCorrect.cutting_laws count →
   LegDiskShape.formatted_as (tree_programs bits) count trees g size z →
@@ -356,7 +362,8 @@ Theorem tree_leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing}
 Proof. intros ?? Hz Hlives. by eapply TreeLegDiskRecovery.tree_recovery_is_finished. Qed.
 
 (** 20. Resync ends, as in 18. *)
-Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
+Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count n z tr y
+    ms c x
     h :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted (tree_programs bits) size count n z →
@@ -366,7 +373,8 @@ Theorem tree_leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} b
 Proof. intros laws ? Hz Hlives. by eapply LegDiskResync.resync_ends; [|by apply tree_programs_safe|..]. Qed.
 
 (** 20. Upkeep ends, as in 18; steps of walks too. *)
-Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing} bits size count n z tr y ms c x
+Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing block} bits size count n z tr y
+    ms c x
     h u :
   blocks_laws → LegCorrect.cutting_laws count →
   formatted (tree_programs bits) size count n z →
@@ -379,7 +387,7 @@ Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
 
 (** 21. And served, every request that waits in the queue has its turn, as with whole maps: on one device, *)
 Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
-Theorem served_tree_requests_answered `{blocks} {torn : tearing} bits trees g most z :
+Theorem served_tree_requests_answered `{blocks} {torn : tearing block} bits trees g most z :
   blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
   device_replies_to_all (tree_programs bits) tree_places_for (Keep Collect)
     (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
@@ -387,7 +395,8 @@ Theorem served_tree_requests_answered `{blocks} {torn : tearing} bits trees g mo
 Proof. intros ?. apply tree_device_replies. Qed.
 
 (** 21. on any leg, *)
-Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} bits size count
+Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} bits size
+    count
     trees g most z :
   blocks_laws → LegCorrect.cutting_laws count →
   LegDiskShape.formatted_as (tree_programs bits) count trees g size z → tree_device_blocks g trees ≤ size →
@@ -397,20 +406,22 @@ Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn
 Proof. intros ??. by apply tree_leg_replies. Qed.
 
 (** 21. on mirrors, *)
-Theorem served_mirrored_tree_requests_answered `{blocks} bits size count trees g most z :
-  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+Theorem served_mirrored_tree_requests_answered `{blocks} {torn : tearing block} bits size count trees g most
+    z :
+  let code := LegCode.mirrors zero_block in
   blocks_laws → 0 < count →
   LegDiskShape.formatted_as (cutting0 := code) (tree_programs bits) count trees g size z →
   tree_device_blocks g trees ≤ size →
   leg_replies_to_all (cutting0 := code) (tree_programs bits) size count tree_places_for (Keep Collect)
     (tree_admissible bits size) (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
 Proof.
-  intros code torn laws Hcount. apply (tree_leg_replies trees g (cutting0 := code)).
+  intros code laws Hcount. apply (tree_leg_replies trees g (cutting0 := code)).
   by apply LegCode.mirrors_laws.
 Qed.
 
 (** 21. and on RAID-5 ([m] = 1) and RAID-6 ([m] = 2). *)
-Theorem served_raid_tree_requests_answered `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bits
+Theorem served_raid_tree_requests_answered `{blocks} {torn : tearing block}
+    {decided : ∀ a, Decision (tears a)} bits
     bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue size trees g most z :
   let code := LegCode.raid_leg bytes k m cut glue in
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
@@ -429,9 +440,9 @@ stale nodes, the right one, resync; a deletion, its walks begun again after a po
 again, another resync, and the loss of the device that was never stale. *)
 Import LegDiskRaid.
 Theorem mirrored_tree_disk_execution : ∃ z z',
-  formatted (cutting0 := TreeLegDiskExecution.mirrored) (torn := TreeLegDiskExecution.untorn)
+  formatted (cutting0 := TreeLegDiskExecution.mirrored) (torn := Medium.untorn)
     (@tree_programs small 1) 40 2 4 z ∧
-  lives (cutting0 := TreeLegDiskExecution.mirrored) (tree_programs 1) 40 2 z
+  lives (cutting0 := TreeLegDiskExecution.mirrored) (torn := Medium.untorn) (tree_programs 1) 40 2 z
     TreeLegDiskExecution.everything_on_mirrors_shows z'.
 Proof. apply TreeLegDiskExecution.mirrored_tree_life_exists. Qed.
 
@@ -439,13 +450,14 @@ Proof. apply TreeLegDiskExecution.mirrored_tree_life_exists. Qed.
 device; and on RAID-6. *)
 Theorem raid5_tree_disk_execution : ∃ z z',
   formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) (tree_programs 1) 40 3 4 z ∧
-  lives (cutting0 := raid_of_two 1 5) (tree_programs 1) 40 3 z
+  lives (cutting0 := raid_of_two 1 5) (torn := tears_from 5) (tree_programs 1) 40 3 z
     TreeLegDiskExecution.everything_on_raid5_shows z'.
 Proof. apply TreeLegDiskExecution.raid5_tree_life_exists. Qed.
 
 Theorem raid6_tree_disk_execution : ∃ z z',
   formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) (tree_programs 1) 40 4 4 z ∧
-  lives (cutting0 := raid_of_two 2 5) (tree_programs 1) 40 4 z everything_on_raid6_shows z'.
+  lives (cutting0 := raid_of_two 2 5) (torn := tears_from 5) (tree_programs 1) 40 4 z
+    everything_on_raid6_shows z'.
 Proof. apply TreeLegDiskExecution.raid6_tree_life_exists. Qed.
 
 (** 12. And served on RAID-5: a snapshot is taken while a write waits; the power fails, devices fail, come

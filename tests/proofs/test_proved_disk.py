@@ -2,15 +2,18 @@
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import cutting_target
 import pytest
 from click.testing import CliRunner
 from scheduler_bugs import built
 
 from conformance.cli import main
+from conformance.targets.base import PowerCut
 from support.proved_disk import PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
@@ -190,6 +193,63 @@ def test_a_record_without_its_data_is_dropped(tmp_path: Path) -> None:
     assert all(found_after_cuts(PROGRAM))
     bug = {"what": "all data have one digest", "old": "(word 0, word 1)", "new": "(0, 0)"}
     assert not all(found_after_cuts(built(tmp_path, bug, "bytes_blocks.ml")))
+
+
+WITHOUT_DIGEST = (
+    {
+        "what": "records and headers are sealed without a digest",
+        "old": "(h.digest ((h.of_words ws0) :: []))",
+        "new": "(0, 0)",
+    },
+    {
+        "what": "the digest is not compared",
+        "old": "(h.digest ((h.of_words ws) :: []))",
+        "new": "(0, 0)",
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def unsealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The disk with a codec that takes half of one record and half of another for a record."""
+    bug, *also = WITHOUT_DIGEST
+    return built(tmp_path_factory.mktemp("unsealed"), bug, "proved_core.ml", *also)
+
+
+def test_crash_states_find_a_codec_without_its_digest(unsealed: Path) -> None:
+    tool = ROOT / "proofs" / "disk" / "crash_states.py"
+    for program, status in ((PROGRAM, 0), (unsealed, 1)):
+        done = subprocess.run(
+            [sys.executable, tool, "40"],
+            env=os.environ | {"PROVED_DISK": str(program)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+
+
+def test_power_cuts_find_a_codec_without_its_digest(unsealed: Path) -> None:
+    target = "python:proofs.disk.cutting_target:open_target"
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "run", "--target", target, "--traces", "40"]
+        + ["--seed", "5", "--jobs", "1"],
+        cwd=ROOT,
+        env=os.environ | {"PROVED_DISK": str(unsealed)},
+        capture_output=True,
+    )
+    assert done.returncode == 1
+
+
+def test_the_cutting_target_cuts() -> None:
+    """The power fails inside an operation, which no request of the kit's other targets asks for."""
+    target = cutting_target.open_target({})
+    try:
+        assert target.cuts
+        target.request({"op": "create", "blocks": 8})
+        with pytest.raises(PowerCut):
+            target.request({"op": "snapshot", "name": "s", "cut": {"after": 1}})
+    finally:
+        target.close()
 
 
 def test_a_wrong_scheduler_does_no_harm(tmp_path: Path) -> None:

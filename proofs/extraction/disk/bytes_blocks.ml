@@ -2,13 +2,12 @@
    ask that words below `limit` that were put into a block are read back; ByteBlocks.v proves it of lists of
    bytes.
 
-   A log record has a digest of its data: two words of 61 bits, from MD5. Recovery compares it with the digest of
-   what a power cut left. The proofs assume that lists of blocks whose digests are taken have different ones. MD5
-   is the best digest of OCaml's standard library before 5.2. It does not collide by accident, but whoever chooses
-   the data of the disk can make it. *)
+   A log record has a digest of its data: two words of 61 bits, from MD5, which recovery compares with what a
+   power cut left. Each sector of a record or a header has the digest of the whole. The proofs assume that what is
+   digested has different digests. MD5 does not collide by accident, but whoever chooses the data can make it. *)
 
 let block_bytes = 4096
-let words = block_bytes / 8
+let words, sectors = block_bytes / 8, block_bytes / 512
 let zero = Bytes.make block_bytes '\000'
 
 let of_words values =
@@ -30,6 +29,6 @@ let digest blocks =
   (word 0, word 1)
 
 let blocks : Proved_core.blocks =
-  { words; limit = max_int; zero_block = to_block zero; digest; compared = (fun _ -> true);
+  { words; sectors; limit = max_int; zero_block = to_block zero; digest; compared = (fun _ -> true);
     of_words = (fun values -> to_block (of_words values));
     to_words = (fun block -> to_words (of_block block)) }

@@ -38,7 +38,7 @@ let open_file ?(sync = true) ?(fresh = false) ?log ?(cut_after = ref None) ?(ext
     flushes = 0 }
 
 let close device = Unix.close device.file
-let seek device address = ignore (Unix.lseek device.file (fst (device.extent address)) Unix.SEEK_SET)
+let seek ?(from = 0) device at = ignore (Unix.lseek device.file (fst (device.extent at) + from) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
   if from < Bytes.length bytes then
@@ -74,9 +74,7 @@ let record device ?(flags = 0) address bytes =
     let sectors = Bytes.length bytes / sector in
     List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n)) [ address * block_bytes / sector;
       sectors; flags; 0 ];
-    output_bytes log head;
-    output_bytes log bytes;
-    Stdlib.flush log
+    output_bytes log head; output_bytes log bytes; Stdlib.flush log
   in
   Option.iter entry device.log
 
@@ -97,13 +95,17 @@ let flush device =
   if device.sync then Unix.fsync device.file;
   forget device
 
-(* The power fails: of each block, what the last flush left or any write since then survives. *)
+(* The power fails: of each block what was flushed or written since then survives; of each sector, if it tears. *)
 let power_cut device choose =
-  let survives address _ =
+  let survives address bytes =
     let written = List.filter_map (fun (a, b) -> if a = address then Some b else None) device.unflushed in
-    match Random.State.int choose (1 + List.length written) with
-    | 0 -> ()
-    | n -> store device (address, List.nth written (n - 1))
+    let any () = List.nth_opt written (Random.State.int choose (1 + List.length written)) in
+    let whole, tears = (any (), Random.State.bool choose) in
+    for i = 0 to (Bytes.length bytes - 1) / sector do
+      let from = i * sector in
+      let keep b = seek ~from device address; Unix.write device.file b from (min sector (Bytes.length b - from)) in
+      ignore (Option.map keep (if tears then any () else whole))
+    done
   in
   Hashtbl.iter survives device.latest;
   forget device

@@ -30,7 +30,7 @@ let raid ~whole ~data ~parity =
   let cut block = List.init data (part (Bytes_blocks.of_block block))
   and glue pieces = Bytes_blocks.to_block (Bytes.sub (Bytes.concat Bytes.empty pieces) 0 block_bytes)
   and raid = code bytes parity data in
-  let code = of_code (fun a -> whole <= a) { raid with parity = memo raid.parity } (memo cut) glue in
+  let code = of_code Tearing (fun a -> whole <= a) { raid with parity = memo raid.parity } (memo cut) glue in
   let stored = function Inl block -> block | Inr piece -> Bytes_blocks.to_block piece
   and found a x = if a < whole then Inl x else Inr (Bytes_blocks.of_block x) in
   { whole; bytes; parity; code = { needed = code.needed; fewest = code.fewest;

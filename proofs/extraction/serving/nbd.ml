@@ -18,7 +18,7 @@ type t = { disk : served; mutable phase : phase; out : Outbox.t }
 
 let size = Bytes_blocks.block_bytes
 let longest = 32 lsl 20  (* bytes of a read or a write *)
-let most_written = 253  (* blocks of writes that are one step: their log record is one block *)
+let most_written = 245  (* blocks of writes that are one step: their log record is one block *)
 let bytes_of disk = (Maps.shape disk.engine.memory).disk_blocks * size
 
 (* ** Numbers, big end first *)
