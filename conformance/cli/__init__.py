@@ -1,9 +1,12 @@
 """The command `conformance`."""
 
 import errno
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -59,6 +62,14 @@ class Commands(click.Group):
         if not any(parameter.name == "version" for parameter in command.params):
             version_option(command)
         return command
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line of this process. A closed standard stream counts as empty, or as
+        one that nobody reads: the exit status says the verdict, too."""
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+        return super().main(*arguments, **options)
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Read the command line; `--help` and `--version` print."""

@@ -83,7 +83,7 @@ def broken(trace: Trace, held_before: Mapping[int, int] = EMPTY) -> Broken | Non
 
 def _scrubbed(trace: Trace) -> Broken | None:
     """Return the first scrub, in `settle` or by itself, that found problems while no device was
-    away.
+    away. A scrub by itself may also find what a device with a fault has wrong, until `settle`.
     """
     if not any((event["result"] or {}).get("problems") for event in trace.events):
         return None
@@ -97,8 +97,9 @@ def _scrubbed(trace: Trace) -> Broken | None:
         elif event["op"] == "replace" or event["op"] == "fail" and "fault" not in event:
             faulty.discard(event["device"])
         problems = (event["result"] or {}).get("problems")
+        repaired = faulty if event["op"] == "settle" else set[int]()
         if problems and all(
-            state.devices.failed <= faulty and not beyond_tolerance(state) for state in states
+            state.devices.failed <= repaired and not beyond_tolerance(state) for state in states
         ):
             said = "; ".join(problems[:3]) + ("; ..." if len(problems) > 3 else "")
             return Broken(index, "scrub", "no problems: every device is there", said)

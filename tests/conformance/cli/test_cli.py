@@ -326,3 +326,11 @@ def test_a_wrong_option_of_the_engine_is_one_line(options: str, status: int, say
     result = call("run", "--target", f"refmodel:{options}", "--traces", 1, "--jobs", 1)
     assert result.exit_code == status and says in result.output, result.output
     assert "it printed" not in result.output, result.output
+
+
+def test_a_closed_standard_stream_changes_no_verdict() -> None:
+    run = f"{sys.executable} -m conformance run --target model --traces 2 --seed 1 --no-keep"
+    where = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for closed in ("<&-", ">&-", "2>&-"):
+        done = subprocess.run(f"{run} {closed}", shell=True, env=where, capture_output=True)
+        assert done.returncode == 0 and b"Traceback" not in done.stderr

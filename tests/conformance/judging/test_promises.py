@@ -72,6 +72,16 @@ def test_while_devices_go_wrong_nothing_may_be_beyond_repair() -> None:
     assert at(wrong(1), wrong(2)) is None
 
 
+def test_a_scrub_may_find_what_a_device_has_wrong_until_the_disk_has_settled() -> None:
+    wrong = event(6, 7, "fail", device=1, mode="degraded", fault="bit-flip")
+    scrub = {"ok": True, "problems": ["3 sectors are wrong, and repaired"]}
+    back = event(8, 9, "return", device=1)
+    assert verdict(wrong, event(8, 9, "scrub", scrub)).verdict == "pass"
+    assert verdict(wrong, back, event(10, 11, "scrub", scrub)).verdict == "pass"
+    settled = back, event(10, 11, "settle")
+    assert verdict(wrong, *settled, event(12, 13, "scrub", scrub)).kind == "scrub"
+
+
 def test_a_power_cut_that_ends_what_is_in_flight_leaves_the_devices_as_they_are() -> None:
     cut = event(8, None, "write", lba=2, tags=[3]), event(9, 10, "crash")
     scrub = event(11, 12, "scrub", {"ok": True, "problems": ["a leak"]})
