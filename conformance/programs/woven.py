@@ -9,6 +9,7 @@ from typing import Any
 from conformance.contract.source import rarely
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.overlap import CHANGES, ENDS_ALL, reaches
+from conformance.programs.requests import LARGEST
 from conformance.programs.schedules import WITH_THE_NEXT, Schedules
 from conformance.targets.base import Message
 
@@ -59,6 +60,8 @@ def woven(
         may_stay = request["op"] == "read" and busy and added.left > 0 and not beyond
         if may_stay and rarely(choose, LEFT_BEHIND_ONE_IN):
             more |= {} if pace is None else {"schedule": pace.left_behind()}
+            if program[0]["blocks"] <= LARGEST and choose.randrange(2):  # long, so that it lasts
+                request = {**request, "lba": 0, "count": program[0]["blocks"]}
             over = added.written_over(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
@@ -148,8 +151,8 @@ class _Added:
         return sent
 
     def promised(self) -> list[Message]:
-        """Short writes and flushes that are in flight together, and are answered before the power
-        cut.
+        """Writes, most of them short, and flushes that are in flight together, and are answered
+        before the power cut.
         """
         kinds = ["write", *["fua"] * 2 * self._durable, *["flush"] * self._flushes]
         sent: list[Message] = []
@@ -158,7 +161,7 @@ class _Added:
             request: Message = {"op": "flush"}
             if kind != "flush":
                 lba = self._choose.randrange(self._blocks)
-                count = min(self._choose.choice(FEW), self._blocks - lba)
+                count = min(self._choose.choice((*FEW, self._blocks)), self._blocks - lba)
                 request = {"op": "write", "lba": lba, "tags": [0] * count}
             if kind == "fua":
                 request["fua"] = True
