@@ -96,7 +96,7 @@ def test_commands_that_an_engine_lacks_say_so(tmp_path: Path) -> None:
 
     folder = str(tmp_path / "d")
     refused = run("create", folder, "--engine", "redo-se", "--blocks", "64", "--layout", "mirror")
-    assert refused.exit_code == 1 and "no option --layout" in refused.output
+    assert refused.exit_code == 2 and "no option --layout" in refused.output
     assert run("create", folder, "--engine", "redo-vmfs", "--blocks", "64").exit_code == 0
     assert run("write", folder, "3", "--text", "hello").exit_code == 0
     assert run("snapshot", folder, "s").exit_code == 0
