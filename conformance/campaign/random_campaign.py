@@ -102,7 +102,7 @@ def campaign(
     workers = workers or InProcess(factory, oracles)
     try:
         for number, part in () if _enough(result) else workers.parts(plan, first, count, in_part):
-            _merge(result, part, number * plan.length, plan, bench, oracles)
+            _merge(result, part, number * plan.length, plan, bench, oracles, progress)
             result.seconds = before + time.monotonic() - started
             if kept and len(part.judged) == plan.length:
                 kept.save(plan, result, number + 1)
@@ -134,6 +134,7 @@ def _merge(
     plan: Plan,
     bench: Bench,
     oracles: Mapping[str, Oracle],
+    progress: Callable[[Campaign], None],
 ) -> None:
     """Add the results of the part whose first trace has the number `first`."""
     at_once = {name: oracle for name, oracle in oracles.items() if name in FAST}
@@ -150,7 +151,10 @@ def _merge(
         if verdict.verdict == "fail" and isinstance(trace, Trace):
             by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
             if by_contract:
+                result.shrinking = True
+                progress(result)
                 _shrink(bench, result, trace, verdict, number, at_once)
+                result.shrinking = False
             else:
                 result.failures.append(
                     Failure(

@@ -74,6 +74,7 @@ class Campaign:
     declared: frozenset[str] = frozenset()  # capabilities that can be asked for
     unasked: frozenset[str] = frozenset()  # the others that the target declares
     interrupted: bool = False  # Ctrl-C ended it before it was complete
+    shrinking: bool = False  # a failure is being shrunk
     how: str = ""  # other options of the command that ran it
     workloads: int = 0  # number of workloads of an exhaustive campaign
     faults: tuple[str, ...] = ()  # faults of the media, by name

@@ -13,7 +13,7 @@ from conformance.contract.trace import Event, Trace, line
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.judging.verdict import Verdict
-from conformance.reports import evidence, folder, machine, terminal, worth
+from conformance.reports import display, evidence, folder, machine, terminal, worth
 
 OK = {"ok": True}
 HELLO = {"name": "t", "block_size": 512, "crash_profile": "ack", "capabilities": ["snapshot"]}
@@ -171,3 +171,10 @@ def test_a_pass_says_what_it_is_worth() -> None:
     assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1
     assert "worth " in shown(campaign) and machine.as_json(campaign)["worth"] == lines
     assert worth.worth(failed(failure(WRITE, STALE))) == []
+
+
+def test_progress_says_that_a_failure_is_being_shrunk() -> None:
+    campaign = failed(failure(WRITE, STALE))
+    assert display.words(campaign).endswith("1 findings")
+    campaign.shrinking = True
+    assert display.words(campaign).endswith("shrinking failure 2")
