@@ -59,10 +59,13 @@ def woven(
         over: list[Message] = []  # what the request reads is written over
         may_stay = request["op"] == "read" and busy and added.left > 0 and not beyond
         if may_stay and rarely(choose, LEFT_BEHIND_ONE_IN):
-            more |= {} if pace is None else {"schedule": pace.left_behind()}
-            if program[0]["blocks"] <= LARGEST and choose.randrange(2):  # long, so that it lasts
-                request = {**request, "lba": 0, "count": program[0]["blocks"]}
-            over = added.written_over(request)
+            behind = {} if pace is None else {"schedule": pace.left_behind()}
+            if program[0]["blocks"] <= LARGEST and choose.randrange(2):  # a long one more, to last
+                whole: Message = {"op": "read", "lba": 0, "count": program[0]["blocks"]}
+                over = [{**whole, **behind}, *added.written_over(whole)]
+            else:
+                more |= behind
+                over = added.written_over(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
                 more["overlaps"] = choose.randint(least, reach)
