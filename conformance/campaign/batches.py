@@ -105,17 +105,19 @@ def drive(
     """
     part, bench = Part(), Bench(factory)
     judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
+    traces: list[Trace] = []
     try:
-        _drive(bench, factory, judges, plan, number, most, part, until)
-    except Unusable as error:
-        part.reason, part.output = f"the target is unusable: {error.message}", error.output
-    except KeyboardInterrupt:
+        try:
+            _drive(bench, factory, judges, plan, number, most, part, until)
+        except Unusable as error:
+            part.reason, part.output = f"the target is unusable: {error.message}", error.output
+        finally:
+            bench.clear()
+            traces = [trace for trace, _ in part.judged if isinstance(trace, Trace)]  # all, so far
+        if judges.keys() - FAST and traces:
+            part.judged = list(zip(traces, judged(traces, judges, plan.faults), strict=True))
+    except KeyboardInterrupt:  # what the slow judges would have said is not known then
         part.interrupted = True
-    finally:
-        bench.clear()
-    traces = [trace for trace, _ in part.judged if isinstance(trace, Trace)]  # all of them, so far
-    if judges.keys() - FAST and traces and not part.interrupted:
-        part.judged = list(zip(traces, judged(traces, judges, plan.faults), strict=True))
     part.inside = any(trace.geometry for trace in traces)
     first = number * plan.length
     part.judged = [

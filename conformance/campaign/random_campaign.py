@@ -107,9 +107,8 @@ def campaign(
             if kept and len(part.judged) == plan.length:
                 kept.save(plan, result, number + 1)
             progress(result)
-            result.interrupted = part.interrupted
-            over = part.interrupted or part.reason or _enough(result)
-            if over or until is not None and time.time() >= until:
+            result.interrupted |= part.interrupted  # what others have begun is still to come
+            if part.reason or _enough(result) or until is not None and time.time() >= until:
                 break
     except KeyboardInterrupt:
         result.interrupted = True
@@ -138,6 +137,7 @@ def _merge(
 ) -> None:
     """Add the results of the part whose first trace has the number `first`."""
     at_once = {name: oracle for name, oracle in oracles.items() if name in FAST}
+    shrinks = bool(at_once) and not part.interrupted  # who interrupts does not wait for that
     result.happened.merge(part.coverage)
     result.counters.update(part.counters)
     result.declared |= part.declared
@@ -149,8 +149,7 @@ def _merge(
         result.judged.append((trace, verdict))
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail" and isinstance(trace, Trace):
-            by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
-            if by_contract:
+            if shrinks and judged([trace], at_once, plan.faults)[0].verdict == "fail":
                 result.shrinking = True
                 progress(result)
                 _shrink(bench, result, trace, verdict, number, at_once)

@@ -73,7 +73,7 @@ class Campaign:
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     declared: frozenset[str] = frozenset()  # capabilities that can be asked for
     unasked: frozenset[str] = frozenset()  # the others that the target declares
-    interrupted: bool = False  # Ctrl-C ended it before it was complete
+    interrupted: bool = False  # Ctrl-C or SIGTERM ended it before it was complete
     shrinking: bool = False  # a failure is being shrunk
     how: str = ""  # other options of the command that ran it
     workloads: int = 0  # number of workloads of an exhaustive campaign

@@ -54,7 +54,10 @@ class InProcess:
         self, plan: Plan, first: int, count: int | None, until: float | None
     ) -> Iterator[tuple[int, Part]]:
         for number, most in _wanted(plan, first, count):
-            yield number, drive(self._factory, self._oracles, plan, number, most, until)
+            part = drive(self._factory, self._oracles, plan, number, most, until)
+            yield number, part
+            if part.interrupted:
+                return
 
     def close(self) -> None:
         pass

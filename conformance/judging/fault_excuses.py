@@ -193,8 +193,9 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
     unknown = {_bare(name) for name in names}.difference(there.hello["faults"])
     there.close()
     if unknown:
-        known = ", ".join(there.hello["faults"]) or "none"
-        raise NoSuchFault(f"{factory.name} does not stand {min(unknown)}; of the faults: {known}")
+        known = ", ".join(there.hello["faults"])
+        only = f", only with {known}" if known else " or any other fault"
+        raise NoSuchFault(f"{factory.name} cannot be tested with {min(unknown)}{only}")
     mediated: dict[str, list[Any]] = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
     if beyond(names, 1):
         mediated["deduplication"] = [False]  # its index does not stand what is lost on every copy

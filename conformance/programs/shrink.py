@@ -104,7 +104,7 @@ class _Search:
             failed, repeats = self._first_repeats()
             try:
                 if not failed and self._comes_back():
-                    failed, repeats = 1, REPEATS
+                    failed, repeats = 1, REPEATS  # how often is not known: seldom
                 if failed:
                     self._sends = _sends(failed / repeats)
                     self._search()

@@ -234,8 +234,8 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
 
 def unasked(hello: Mapping[str, Any]) -> dict[str, str]:
     """Return the declared capabilities that no program can ask for, and why."""
-    reasons = {name: "no such capability" for name in hello["capabilities"]}
-    reasons = {name: why for name, why in reasons.items() if name not in CAPABILITIES}
+    unknown = set(hello["capabilities"]).difference(CAPABILITIES)
+    reasons = {name: "no such capability" for name in sorted(unknown)}
     if "device" in hello["capabilities"] and not hello.get("devices"):
         reasons["device"] = "hello does not say `devices` and `tolerates`"
     if "crash" in hello["capabilities"] and hello["crash_profile"] is None:

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,22 @@ from conformance.targets.base import Target, Unusable
 MODEL = {"model": named("model")}
 COUNT = 230  # two parts and some
 LOSES = "python:support.losing_target:Loses"
+PLAN = batches.Plan(LOSES, frozenset(), 2, 20, True, ("model",), 1)
 
 
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes find `support` too."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+
+class Interrupted(Future[batches.Part]):
+    """A part under way; whoever waits for it without a limit gets a Ctrl-C."""
+
+    def result(self, timeout: float | None = None) -> batches.Part:
+        if timeout is None:
+            raise KeyboardInterrupt
+        return super().result(timeout)
 
 
 def run(target: str = "model", **more: Any) -> Campaign:
@@ -175,6 +186,28 @@ def test_it_stops_in_time_and_when_interrupted(tmp_path: Path) -> None:
         and len(result.judged) == 2 * batches.MOST_TRACES
         and result.verdict == "inconclusive"
     )
+
+
+def test_what_every_worker_has_begun_is_shown_when_it_is_interrupted() -> None:
+    """Failures are shown, too, but are not shrunk any more."""
+    calls: list[Interrupted] = []
+
+    def submit(work: object, plan: batches.Plan, number: int, *rest: object) -> Interrupted:
+        calls.append(Interrupted())
+        calls[-1].set_running_or_notify_cancel()
+        return calls[-1]
+
+    def interrupt() -> None:
+        for call in calls:
+            call.set_result(part)
+
+    part = batches.drive(resolve(LOSES), MODEL, PLAN, 0, 20)
+    part.interrupted = True
+    there = workers.Elsewhere(submit, 2, lambda: None, interrupt)
+    result = run(LOSES, count=None, workers=there, most_failures=99)
+    assert len(calls) == 4 and len(result.judged) == 4 * len(part.judged)
+    assert result.interrupted and result.verdict == "fail"
+    assert all(one.unfinished and not one.repeats for one in result.failures)
 
 
 def test_what_workers_cannot_open_is_said() -> None:

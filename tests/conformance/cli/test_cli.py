@@ -153,7 +153,10 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
         (["--target", "refmodel:fast"], "there is no engine 'fast'"),
         (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
         (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
-        (["--target", "refmodel:redo-se", "--faults", "bit-flip"], "does not stand bit-flip"),
+        (
+            ["--target", "refmodel:redo-se", "--faults", "bit-flip"],
+            "cannot be tested with bit-flip",
+        ),
         (["--target", "model", "--crashes", "exhaustive"], "media that the kit owns"),
         (["--target", "refmodel", "--crashes", "exhaustive", "--ops", "9"], "out of reach"),
         (
