@@ -5,8 +5,9 @@ that waits uses none: it has PATIENT times as long by the clock on the wall.
 
 Two timers interrupt the main thread. They also interrupt a lock that is waited for and an endless
 loop in Python, but not code in C that never returns to Python. In other threads there is no limit.
-An exception in a finalizer or in a callback of the garbage collector is lost, so the timers go on
-until the block is left.
+An exception in a finalizer or in a callback of the garbage collector is printed and lost, so a
+finalizer is interrupted only if it still runs at the second time. The timers go on until the block
+is left.
 
 `_signal` is what the module `signal` wraps: a call of `signal.signal` takes ten times as long,
 since it looks for an enumeration's member, and each request needs two calls.
@@ -31,6 +32,8 @@ CLOSING = 5.0  # CPU seconds to close a target
 SHORTEST = 0.001  # seconds that a timer can be set to
 AGAIN = 0.1  # seconds until a timer interrupts once more
 SHOWN_FRAMES = 8  # frames of the stack at the time limit
+
+_spared = 0  # the finalizer, by its frame, in which a time limit ended last
 
 
 class TooLate(BaseException):
@@ -120,8 +123,13 @@ class _Timer:
 
 
 def _too_late(number: int, frame: FrameType | None) -> None:
+    global _spared
     if frame is not None and frame.f_code.co_name == "gc_callback":
         return  # Hypothesis measures the garbage collector
+    for within, _ in traceback.walk_stack(frame):
+        if within.f_code.co_name == "__del__" and id(within) != _spared:
+            _spared = id(within)
+            return
     stack = "it was busy here:\n" + "".join(traceback.format_stack(frame)[-SHOWN_FRAMES:])
     if number == signal.SIGPROF:
         raise TooLate(1, " of CPU time", stack)

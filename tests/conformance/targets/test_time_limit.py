@@ -1,6 +1,7 @@
 """Targets in process have a time limit, also where they hang in a lock or an endless loop."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -81,6 +82,23 @@ def test_a_target_that_hangs_fails(hang: Callable[[], None], limit: str) -> None
     wall = "0.6 seconds"  # on a busy machine it may be reached before the limit of CPU time
     assert verdict.actual in {f"no answer to write within {least}" for least in (limit, wall)}
     assert hang.__name__ in verdict.reason, "it says where"
+
+
+def test_a_time_limit_that_ends_in_a_finalizer_is_not_lost_and_prints_nothing() -> None:
+    lost: list[object] = []
+
+    class Slow:
+        def __del__(self) -> None:
+            deadline = time.process_time() + 0.35  # the limits end at 0.3, 0.4
+            while time.process_time() < deadline:
+                pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "unraisablehook", lost.append)
+        with pytest.raises(TooLate), limit(0.3):
+            Slow()
+            busy()
+    assert not lost
 
 
 def test_a_target_that_does_not_open_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
