@@ -19,8 +19,9 @@ def unreplaced(trace: Trace) -> int | None:
     """Return the index of the first read that was refused as `data-lost` though spares stand in for
     enough of the devices that failed, or None.
 
-    A device that came back, or has a fault, or of which an answer left open what became of it, ends
-    the count until all devices have caught up. Where too many were lacking it ends for good.
+    A device that is back lacks something until it has caught up. After a fault, or where an answer
+    left open what became of a device, it is not known what is lacking until all devices have caught
+    up. Where too many were lacking it ends for good.
     """
     spares, timer = trace.hello.get("spares", 0), trace.hello.get("repair_seconds", 0)
     tolerates = trace.hello.get("tolerates", 0)
@@ -31,26 +32,26 @@ def unreplaced(trace: Trace) -> int | None:
         op, answer = event["op"], model.answer_of(event)
         if op == "read" and answer == "data-lost" and lacking <= tolerates:
             return index
-        if op not in ("fail", "return", "replace", "tick", "settle"):
+        if answer not in ("ok", "cut", "unknown-outcome"):
             continue
-        if op in ("return", "replace"):
-            back.add(event["device"])
-        elif op == "settle" and answer == "ok" and away.keys() <= back:
-            away, back, lacking = {}, set(), 0
-            continue
-        elif op == "fail":
-            lacking += 1 if answer == "ok" and event["device"] not in away else NEVER
-            lacking += NEVER if "fault" in event else 0
-            away[event["device"]] = NEVER if event["mode"] == "degraded" else 0
-            back.discard(event["device"])
-        elif op == "tick" and answer == "ok":
-            away = {device: seconds + event["seconds"] for device, seconds in away.items()}
-        elif op == "settle" and answer == "ok" and not back:
-            due = sum(seconds >= timer for seconds in away.values())
-            if lacking <= tolerates:
-                lacking = len(away) - due + max(0, due - spares)
-        if back or answer != "ok":
+        device: int = event.get("device", -1)
+        if op == "fail" or op == "replace" and device not in away:
+            lacking += device not in away or device in back
+            away[device] = NEVER if op == "replace" or event["mode"] == "degraded" else 0
+            lacking = lacking if lacking == NEVER else min(lacking, len(away))
+            back.discard(device)
+        if "fault" in event or answer != "ok" and op in ("fail", "return", "replace"):
             lacking = NEVER
+        elif op in ("return", "replace"):
+            back.add(device)
+        elif op == "tick" and answer == "ok":
+            away = {one: seconds + event["seconds"] for one, seconds in away.items()}
+        elif op == "settle" and answer == "ok":
+            away = {one: seconds for one, seconds in away.items() if one not in back}
+            back = set()
+            due = sum(seconds >= timer for seconds in away.values())
+            if lacking <= tolerates or not away:
+                lacking = len(away) - due + max(0, due - spares)
         if lacking > tolerates and len(away) > tolerates:
             return None
     return None

@@ -37,6 +37,7 @@ class Array:
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._openings = openings
         self._back: int | None = None  # the device that came back last
+        self._replaced: list[int] = []  # devices in whose place spares came: in reserve once back
 
     @property
     def faulty(self) -> bool:
@@ -93,15 +94,29 @@ class Array:
         """Let as many devices fail as are tolerated, for good or until the repair timer has run
         out, often in two parts with an opening between them, and settle. Spares replace some."""
         some: list[Request] = []
-        for _ in range(min(1 + self._choose.randrange(self.spares), self.tolerates)):
+        most = self.tolerates - len(now.failed)
+        for _ in range(min(1 + self._choose.randrange(self.spares), most)):
             how = self._one_of((ABSENT, DEGRADED))
             some.append({"op": "fail", **self._failure(now, self._sound(now), how)})
+        self._replaced = [request["device"] for request in some]
         first = self._one_of((0, 1, self._repair_seconds - 1))
         parts = [seconds for seconds in (first, self._repair_seconds - first) if seconds > 0]
         ticks = [{"op": "tick", "seconds": seconds} for seconds in parts]
         if opening := self._one_of((None, *self._openings)):
             ticks.insert(1, {"op": opening})
+        now.settle()
         return [*some, *ticks, {"op": "settle"}]
+
+    def spare_away(self, now: Situation) -> list[Request]:
+        """Let a device that is likely to be in reserve be absent, and come back."""
+        device = self._one_of(self._replaced or range(self.devices))
+        gone = {"op": "fail", **self._failure(now, device, ABSENT)}
+        now.bring_back(device)
+        some = [gone, {"op": "return", "device": device}]
+        if self.tolerates > 1 and self._choose.randrange(2):
+            return some
+        now.settle()
+        return [*some, {"op": "settle"}]
 
     def all_that_may(self, now: Situation) -> list[Request]:
         """Let as many more devices fail as are tolerated, besides those that spares replace."""

@@ -21,6 +21,7 @@ CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes befo
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
+RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -54,7 +55,7 @@ class Writer(RequestWriter):
             self._make_whole()
         for _ in range(1 + self._upto(2) if self._array.faulty else 0):
             self._survive()
-        if self._array.spares and self._upto(1):
+        for _ in range(self._one_of(RELIED) if self._array.spares else 0):
             self._rely_on_spares()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})
@@ -136,6 +137,8 @@ class Writer(RequestWriter):
         self._make_whole()
         if self._now.failed:
             return
+        if self._upto(1):
+            self._requests += self._array.spare_away(self._now)
         self._requests += self._array.onto_spares(self._now)
         for _ in range(self._upto(3)):
             self._add("write")

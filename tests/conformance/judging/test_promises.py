@@ -247,6 +247,27 @@ def test_spares_count_again_when_all_devices_have_caught_up() -> None:
     assert refused_read(*gone, settle, fail(1), settle, fail(2)) is None, "some data was lost"
 
 
+def test_a_spare_that_was_away_itself_counts_once_it_has_caught_up() -> None:
+    settle, returned = {"op": "settle"}, {"op": "return", "device": 3}
+    both = fail(0), fail(3, "absent"), returned
+    assert refused_read(*both, settle, fail(1)) is None, "both were away, and one is tolerated"
+    spare = fail(3, "absent"), returned, settle
+    assert refused_read(*spare, fail(0), settle, fail(1)) == 7
+    again = fail(0), settle, fail(3, "absent"), returned
+    assert refused_read(*again, settle, fail(1)) == 7
+    assert refused_read(*again, fail(1)) is None, "it has not caught up"
+    refused = {**returned, "result": REFUSED}
+    assert refused_read(*again[:3], refused, settle, fail(1)) is None, "it did not come back"
+    twice = fail(0, "absent"), {"op": "return", "device": 0}, fail(0), settle, fail(1)
+    assert refused_read(*twice) == 6
+    swapped = fail(0), settle, {"op": "replace", "device": 0}, settle
+    assert refused_read(*swapped, fail(1)) == 6
+    assert refused_read(*swapped, fail(1), settle, fail(2)) == 8
+    unasked = {"op": "replace", "device": 1}
+    assert refused_read(unasked, fail(2)) is None
+    assert refused_read(unasked, settle, fail(2)) == 4
+
+
 def test_what_cannot_have_a_fault_is_not_refused_with_the_code_of_one() -> None:
     def refused(op: str, code: str, **more: Any) -> tuple[str, int | None]:
         return of_devices(sent(op, {"ok": False, "error": code}, **more))

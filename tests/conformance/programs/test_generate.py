@@ -58,6 +58,17 @@ def test_once_spares_stand_in_for_devices_as_many_others_fail() -> None:
     assert opened > 2, opened  # between two parts of the time
 
 
+def test_a_device_that_a_spare_replaced_is_in_reserve_when_it_goes_away_next() -> None:
+    again = 0
+    hello = {"devices": 5, "tolerates": 2, "spares": 1, "repair_seconds": 60}
+    for program in programs(60, capabilities=["device"], **hello):
+        changes = [one for one in program if one["op"] not in ("read", "write", "unmap")]
+        for before, gone, back in zip(changes, changes[1:], changes[2:], strict=False):
+            if before["op"] == "settle" and (gone["op"], back["op"]) == ("fail", "return"):
+                again += gone["device"] == back["device"]
+    assert again > 10, again
+
+
 def test_a_target_that_can_is_scrubbed_at_the_end() -> None:
     assert all(p[-1] == {"op": "scrub"} for p in programs(20, capabilities=["scrub"]))
 
