@@ -48,6 +48,8 @@ SMALL = Pace(
     least=1, little=2, begin=1, freeze=6
 )  # where nodes are small: as often as on a large disk
 
+PAGE_OF_CHANGES = 4  # times the work of a node that changed
+
 
 class Phase(Enum):
     """The kind of the next step of a checkpoint."""
@@ -116,8 +118,10 @@ class Checkpointer:
                 return False
         else:
             left = self._state.unwritten
-            # Twice what was made meanwhile: so the next checkpoint has at most half as many.
-            least = max(self.pace.least, min(2 * made, self.pace.least * blocks))
+            if self._frozen is not None and self._frozen.is_increment:
+                least = max(1, self.pace.least // PAGE_OF_CHANGES)
+            else:  # twice what was made meanwhile: so the next has at most half as many
+                least = max(self.pace.least, min(2 * made, self.pace.least * blocks))
             done = self._share(left, self._logged(logged, self.pace.end), space, least)
             self.write(done)
             if done >= left:

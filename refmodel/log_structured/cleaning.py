@@ -155,8 +155,7 @@ class Cleaning:
         left: they would count as live.
         """
         chunks, few = self._state.chunks, LEAST_REMOVED * blocks
-        if len(chunks.dropped) > few and not self._cleaner.has_victim:
-            chunks.remove_dropped(max(few, paid.of(len(chunks.dropped))))
+        if self._removed_dropped(paid, few):
             return True
         live, units = self._cleaner.live, self._state.segments.units
         if not 0 < live < units:
@@ -180,6 +179,15 @@ class Cleaning:
             moved = True
         chunks.destage_full()
         return moved
+
+    def _removed_dropped(self, paid: Earned, few: int) -> bool:
+        """Remove some of the dropped chunks, if a victim is to be chosen and more than a few are
+        left. Returns whether it did."""
+        dropped = len(self._state.chunks.dropped)
+        if dropped <= few or self._cleaner.has_victim:
+            return False
+        self._state.chunks.remove_dropped(max(few, paid.of(dropped)))
+        return True
 
     def _end_moves(self) -> None:
         """Free what is dead by the next checkpoint that is frozen, if there is anything."""
@@ -210,6 +218,11 @@ class Cleaning:
             if not self._filled:
                 if state.chunks.moving and not state.segments.dead:
                     state.chunks.destage_some_moving()
+                elif left >= state.segments.units:
+                    if self._removed_dropped(paid, LEAST_REMOVED * record.count):
+                        return True
+                    most = max(self._least_moved, state.geometry.chunk_units) * record.count
+                    self._filled = not self._cleaner.top_up_some(most, paid.taken + 1)
                 else:  # one more unit is left, so that this write does not fill the segment
                     self._cleaner.top_up(paid.taken + 1)
                     self._filled = True

@@ -283,8 +283,10 @@ class Requests:
         state.merge(record.count)
         try:
             if not self._cleaning.step(record):
-                writes = record.kind in WRITES
-                self._checkpoints.step(record.stored_bytes, blocks=record.count, freezes=writes)
+                writes, soon = record.kind in WRITES, self._space.soon_lacking(record)
+                self._checkpoints.step(
+                    record.stored_bytes, soon, blocks=record.count, freezes=writes
+                )
         except HostRefused:
             pass  # it is tried again, and must be done only when the log is full
         for _ in range(RECLAIM_STEPS if state.views.deleted else 0):

@@ -7,7 +7,7 @@ still delete, clean and recover.
 
 from refmodel.core.errors import BadRequest, NoSpace
 from refmodel.journal.record import Record
-from refmodel.log_structured.checkpointing import Checkpointer
+from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.cleaning import WRITES, Cleaning
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.snapshots.space_report import pinned
@@ -21,6 +21,7 @@ SERVICE_MAPS = (
     MapKind.FINGERPRINTS,
     MapKind.REFERENCES,
 )
+PLENTY = 256  # pages
 
 
 class SpaceReservation:
@@ -164,8 +165,25 @@ class SpaceReservation:
             if self._lacking_pages(blocks):
                 raise NoSpace(f"the maps have only {pages.free_count} pages left; delete snapshots")
 
+    def soon_lacking(self, record: Record) -> Earned | None:
+        """Return which of the free pages the operation takes, and how many are left, if a
+        checkpoint has to begin so that none has to be taken at once; else None.
+
+        It begins when what is left is little beside what the changes that wait may need.
+        """
+        pages = self._state.pages
+        if pages.free_count >= 2 * pages.used_count + PLENTY:
+            return None  # a shorter calculation, for most writes
+        left, copies = self._pages_left(record.count)
+        return Earned(record.count * self._levels, left) if 0 < left < copies // 4 else None
+
     def _lacking_pages(self, blocks: int) -> int:
-        """Return how many free pages too few there are for the operation and what follows it.
+        """Return how many free pages too few there are for the operation and what follows it."""
+        return max(0, -self._pages_left(blocks)[0])
+
+    def _pages_left(self, blocks: int) -> tuple[int, int]:
+        """Return how many free pages are left besides those for the operation and what follows it,
+        and how many of these are for changes that wait to be merged.
 
         A checkpoint after cleaning and reclaim may follow.
         """
@@ -178,10 +196,15 @@ class SpaceReservation:
             len(state.chunks.bank) + 2 * blocks + state.segments.units
         ) // room + 32
         if pages.free_count >= pages.used_count + growth:  # even if every node is copied
-            return 0
-        levels, logical = state.views.live_map.height() + 1, pages.used[MapKind.LOGICAL]
+            return pages.free_count - growth, 0
+        logical = pages.used[MapKind.LOGICAL]
         # each map that waits may copy what the one before has copied
-        copies = sum(min((changes + 1) * levels, logical) for changes in waiting)
+        copies = sum(min((changes + 1) * self._levels, logical) for changes in waiting)
         # each page of these may be copied once until the next checkpoint
         service = sum(pages.used[kind] for kind in SERVICE_MAPS)
-        return max(0, copies + service + growth - pages.free_count)
+        return pages.free_count - copies - service - growth, copies
+
+    @property
+    def _levels(self) -> int:
+        """Number of nodes that a change of the live map may copy."""
+        return self._state.views.live_map.height() + 1

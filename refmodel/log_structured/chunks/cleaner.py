@@ -77,9 +77,15 @@ class Cleaner:
 
         So many units are left for what is `coming` before. Raises NoSpace, DataLost.
         """
-        self._chunks.deduplicate()
-        while (room := self._usage.left_in_last_segment(coming)) > 0 and self.move(room):
+        while self.top_up_some(self._segments.units, coming):
             pass
+
+    def top_up_some(self, most: int, coming: int = 0) -> bool:
+        """Move at most `most` units of that, out of one victim. Returns False if there is nothing
+        to move, or no place for it."""
+        self._chunks.deduplicate()
+        room = min(most, self._usage.left_in_last_segment(coming))
+        return room > 0 and self.move(room)
 
     def move(self, most: int) -> bool:
         """Move at most `most` units out of a victim; the action Clean of the specs.

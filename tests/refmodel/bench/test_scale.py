@@ -34,6 +34,23 @@ def test_snapshots_cost_no_more_while_the_cleaner_is_at_work() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("pages", [None, 2600])
+def test_no_write_waits_for_a_checkpoint_or_a_cleaning_while_many_snapshots_are_held(
+    tmp_path: Path, pages: int | None
+) -> None:
+    """Nearly all segments are nearly dead, or nearly all pages are in use: there is more to do."""
+    bench = table.Bench(tmp_path / "disk", plan(1 << 12, segments=230, pages=pages), None)
+    bench.age(60, cleaned=True)
+    most = 0
+    for _ in range(9000):
+        before = bench._ios()
+        bench.write(1)
+        most = max(most, bench._ios() - before)
+    assert bench.disk.cleaning.steps
+    assert most <= 40  # 94 to 102 when the last segment was filled, or nodes written, at once
+    bench.disk.abandon()
+
+
 def test_the_engine_makes_no_cycles(tmp_path: Path) -> None:
     """So Python's collector, which waits while the profile measures, has nothing to find."""
     bench = table.Bench(tmp_path / "disk", plan(1 << 12, segments=80), None)

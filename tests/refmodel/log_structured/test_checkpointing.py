@@ -20,10 +20,13 @@ def test_no_step_does_more_than_its_share(folder: Path) -> None:
     create(folder, shape, sync=False)
     disk = open_disk(folder, sync=False)
     choose = random.Random(1)
+    steps, increments, most = disk.checkpoints, disk.state.increments, 0
     for tag in range(12000):
+        before = increments.page_count
         disk.write(choose.randrange(8192), block(tag))
-    steps = disk.checkpoints
+        most = max(most, increments.page_count - before)
     assert disk.state.checkpoint_number >= 4 and steps.forced == 0
+    assert 1 < most <= steps.pace.least // 4, "a page of changes is the work of some nodes"
     assert steps.steps > 20 and steps.most_done <= steps.pace.little + 2 * steps.pace.least
     assert audit(disk.state) == []
     disk.abandon()
