@@ -40,6 +40,7 @@ ALONE = {
     "replace": 1,
 }
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
+HOT_ONE_IN = 3  # programs: short bursts, in which all requests meet on one block, and are seen
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
@@ -117,6 +118,10 @@ class _Writer:
         self._least, self._reach = reaches(choose, most)
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
+        self._hot = most > 1 and choose.randrange(HOT_ONE_IN) == 0
+        if self._hot:
+            self._busy, self._looks, self._longest = 1.0, 1.0, most
+            self._least = self._reach = most - 1
         self._uncounted = 0
         self._unseen = 0
         self._raced: Counter[tuple[str, str]] = Counter()
@@ -163,6 +168,7 @@ class _Writer:
         least = min(self._raced[pair] for pair in pairs)
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
+        self._near = self._choose.randrange(self._blocks)
         self._name_raced = self._choose.choice(self._present or NAMES)
         missing = OF_A_SNAPSHOT & set(pair) and "snapshot" in self._able and not self._present
         if missing and self._choose.random() < RIGHT:
@@ -239,7 +245,9 @@ class _Writer:
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)
         lengths: tuple[int, ...] = (*LENGTHS, self._blocks)
-        if self._blocks > LARGE:
+        if self._hot:
+            lba, lengths = self._near, LENGTHS
+        elif self._blocks > LARGE:
             lengths = (*LENGTHS, *LONG)
             if self._choose.random() < NEAR:
                 lba = min(max(0, self._near + self._choose.randint(-3, 3)), self._blocks - 1)

@@ -92,3 +92,17 @@ def test_what_a_change_in_flight_changes_is_read(schedules: bool) -> None:
                     read.get("view") == change["name"]
                 )
     assert all(seen[op] > 5 for op in overlap.CHANGES), seen
+
+
+def test_some_bursts_are_short_and_all_their_requests_meet_on_a_block() -> None:
+    """A change of a name is in flight among the writes; then all views are read."""
+    met = 0
+    for seed in range(60):
+        sent = overlap.written(random.Random(seed), HELLO, 60, 8, schedules=True)
+        for at, first in enumerate(sent):
+            burst = [first, *takewhile(lambda one: one.get("overlaps") == 7, sent[at + 1 :])]
+            places = Counter(one["lba"] for one in burst if one["op"] == "write")
+            named = any(one["op"] in ("snapshot", "delete", "revert") for one in burst)
+            looked = [one["op"] for one in sent[at + len(burst) :][:1]] == ["read"]
+            met += named and looked and max(places.values(), default=0) >= 3 and len(burst) <= 8
+    assert met > 8, met
