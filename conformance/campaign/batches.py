@@ -36,6 +36,7 @@ SLOW, SLOW_PARTS = (
 IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 # Programs, of a target that takes `cut`: several changes are cut short together, several times.
 IN_A_ROW_ONE_IN = 3
+FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
@@ -171,8 +172,10 @@ def _drive(
                 program = _woven(bench, program, options, seed, together, in_turn=True)
         trace = bench.drive(program, seed, options)
         verdict = judged([trace], at_once, plan.faults)[0]
-        if trace.overlapping and verdict.verdict == "inconclusive" and verdict.at is None:
-            trace = bench.drive(_fewer_in_flight(program), seed, options)
+        for others in FEWER if trace.overlapping else ():
+            if verdict.verdict != "inconclusive" or verdict.at is not None:
+                break
+            trace = bench.drive(_fewer_in_flight(program, others), seed, options)
             verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
         if refusable is None:  # otherwise there was no disk to learn from
@@ -205,10 +208,12 @@ def impossible(
     return options, [{"op": "create", "blocks": options.pop("blocks", 16)}]
 
 
-def _fewer_in_flight(program: list[Message]) -> list[Message]:
-    """Return the program with at most two requests in flight: the judge gave up on more."""
+def _fewer_in_flight(program: list[Message], others: int) -> list[Message]:
+    """Return the program in which each request overlaps at most so many others before it."""
     return [
-        {**request, "overlaps": min(1, request["overlaps"])} if "overlaps" in request else request
+        {**request, "overlaps": min(others, request["overlaps"])}
+        if "overlaps" in request
+        else request
         for request in program
     ]
 

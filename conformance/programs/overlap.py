@@ -113,6 +113,7 @@ class _Writer:
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._near = 0  # where the last range of blocks begins
+        self._lengths: tuple[int, ...] = LENGTHS  # of the ranges of a hot burst
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
@@ -169,6 +170,7 @@ class _Writer:
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
         self._near = self._choose.randrange(self._blocks)
+        self._lengths = self._choose.choice([LENGTHS, LENGTHS, LONG])
         self._name_raced = self._choose.choice(self._present or NAMES)
         missing = OF_A_SNAPSHOT & set(pair) and "snapshot" in self._able and not self._present
         if missing and self._choose.random() < RIGHT:
@@ -246,7 +248,7 @@ class _Writer:
         lba = self._choose.randrange(self._blocks)
         lengths: tuple[int, ...] = (*LENGTHS, self._blocks)
         if self._hot:
-            lba, lengths = self._near, LENGTHS
+            lba, lengths = self._near, self._lengths
         elif self._blocks > LARGE:
             lengths = (*LENGTHS, *LONG)
             if self._choose.random() < NEAR:

@@ -253,12 +253,13 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert status == 2 and ("no dask scheduler" in output or "not installed" in output)
 
 
-def test_where_the_judge_gives_up_the_program_is_sent_with_fewer_in_flight() -> None:
+@pytest.mark.parametrize("most", [2, 1])
+def test_where_the_judge_gives_up_the_program_is_sent_with_fewer_in_flight(most: int) -> None:
     given_up = 0
 
     def judge(traces: Sequence[Trace]) -> list[Opinion]:
         nonlocal given_up
-        unsure = [_most_in_flight(trace) > 2 for trace in traces]
+        unsure = [_most_in_flight(trace) > most for trace in traces]
         given_up += sum(unsure)
         return [Opinion(None, "too many in flight" if one else "") for one in unsure]
 
