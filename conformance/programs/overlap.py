@@ -40,7 +40,10 @@ ALONE = {
     "replace": 1,
 }
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
-HOT_ONE_IN = 3  # programs: short bursts, in which all requests meet on one block, and are seen
+IN_ROUNDS_ONE_IN = 3  # programs: a few requests meet on the same blocks, and are seen at once
+ROUNDS = (1, 2, 4, 8, 16)  # times in a row that the same requests meet
+AT_ONCE = 0.8  # share of the requests of a round that come together with the next
+CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
@@ -113,16 +116,15 @@ class _Writer:
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._near = 0  # where the last range of blocks begins
-        self._lengths: tuple[int, ...] = LENGTHS  # of the ranges of a hot burst
+        self._lengths: tuple[int, ...] = LENGTHS  # of the ranges of a round
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
-        self._hot = most > 1 and choose.randrange(HOT_ONE_IN) == 0
-        if self._hot:
-            self._busy, self._looks, self._longest = 1.0, 1.0, most
-            self._least = self._reach = most - 1
+        self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
+        if self._in_rounds:
+            self._busy, self._least = 1.0, self._reach
         self._uncounted = 0
         self._unseen = 0
         self._raced: Counter[tuple[str, str]] = Counter()
@@ -139,12 +141,10 @@ class _Writer:
             self._fill()
         while len(self.program) - self._uncounted < ops:
             race = self._race([kind for kind, weight in zip(kinds, weights, strict=True) if weight])
-            for at in range(choose.randint(2, max(2, self._longest))):
-                racing = choose.random() < RACING
-                kind = choose.choice(race) if racing else choose.choices(kinds, weights)[0]
-                self._add(kind, at > 0)
-                if self._unseen >= UNSEEN:
-                    self._look()
+            if self._in_rounds:
+                self._meet(race)
+            else:
+                self._burst(race, kinds, weights)
             if alone and choose.random() < pauses:
                 self._pause(choose.choices(alone, likely)[0])
             elif choose.random() < self._looks:
@@ -152,6 +152,42 @@ class _Writer:
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
+
+    def _burst(self, race: Sequence[str], kinds: Sequence[str], weights: Sequence[int]) -> None:
+        """Send some requests, many of them of the kinds that race."""
+        for at in range(self._choose.randint(2, max(2, self._longest))):
+            racing = self._choose.random() < RACING
+            kind = self._choose.choice(race if racing else self._choose.choices(kinds, weights))
+            self._add(kind, at > 0)
+            if self._unseen >= UNSEEN:
+                self._look()
+
+    def _meet(self, race: Sequence[str]) -> None:
+        """Send a few requests together, on the same blocks and with the same name, several times in
+        a row. See what each round left; in some rows the power is cut before that."""
+        choose = self._choose
+        kinds = [*race, *choose.choices(race, k=choose.randrange(max(1, self._most // 2 - 1)))]
+        choose.shuffle(kinds)
+        cut = "crash" in self._able and choose.random() < CUT_ROUNDS
+        for _ in range(choose.choice(ROUNDS)):
+            there = self._name_raced in self._present
+            if not there and OF_A_SNAPSHOT & set(kinds) and choose.random() < RIGHT:
+                self._add("snapshot", False)
+            for at, kind in enumerate(kinds):
+                self._add(kind, at > 0)
+                if self._schedules and choose.random() < AT_ONCE:
+                    last = at == len(kinds) - 1
+                    self._ends_with(FIRST_ANSWER if cut and last else WITH_THE_NEXT)
+            if cut:
+                self.program.append({"op": "crash", "overlaps": len(kinds)})
+            self._look()
+            if "snapshot" in kinds and choose.random() < RIGHT and "delete" in self._able:
+                self._add("delete", False)
+
+    def _ends_with(self, digit: int) -> None:
+        """Let the last digit of the last request's schedule be this one."""
+        last = self.program[-1]
+        last["schedule"] = last.get("schedule", 0) // 8 * 8 + digit
 
     def _fill(self) -> None:
         """Write the whole disk and take a snapshot, several times: this fills many disks."""
@@ -170,7 +206,8 @@ class _Writer:
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
         self._near = self._choose.randrange(self._blocks)
-        self._lengths = self._choose.choice([LENGTHS, LENGTHS, LONG])
+        self._lengths = self._choose.choice([LENGTHS, LONG, (self._blocks,)])
+        self._near *= self._lengths != (self._blocks,)
         self._name_raced = self._choose.choice(self._present or NAMES)
         missing = OF_A_SNAPSHOT & set(pair) and "snapshot" in self._able and not self._present
         if missing and self._choose.random() < RIGHT:
@@ -186,7 +223,8 @@ class _Writer:
         elif kind == "snapshot":
             absent = [name for name in NAMES if name not in self._present]
             request["name"] = self._name(absent, self._present)
-            self._present.append(request["name"])
+            if request["name"] not in self._present:
+                self._present.append(request["name"])
         elif kind in ("delete", "revert"):
             request["name"] = self._name(self._present, NAMES)
             if kind == "delete" and request["name"] in self._present:
@@ -241,13 +279,12 @@ class _Writer:
         if change["op"] in ("snapshot", "delete"):
             read["view"] = change["name"]
         if self._schedules:
-            last = self._choose.choice([WITH_THE_NEXT, FIRST_ANSWER])
-            read["schedule"] = read["schedule"] // 8 * 8 + last
+            self._ends_with(self._choose.choice([WITH_THE_NEXT, FIRST_ANSWER]))
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)
         lengths: tuple[int, ...] = (*LENGTHS, self._blocks)
-        if self._hot:
+        if self._in_rounds:
             lba, lengths = self._near, self._lengths
         elif self._blocks > LARGE:
             lengths = (*LENGTHS, *LONG)
@@ -263,7 +300,7 @@ class _Writer:
         return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
     def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
-        if self._choose.random() < RACING:
+        if self._in_rounds or self._choose.random() < RACING:
             return self._name_raced
         likely = right if right and self._choose.random() < RIGHT else wrong
         return self._choose.choice(likely or NAMES)

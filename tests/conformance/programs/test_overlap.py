@@ -94,15 +94,23 @@ def test_what_a_change_in_flight_changes_is_read(schedules: bool) -> None:
     assert all(seen[op] > 5 for op in overlap.CHANGES), seen
 
 
-def test_some_bursts_are_short_and_all_their_requests_meet_on_a_block() -> None:
-    """A change of a name is in flight among the writes; then all views are read."""
-    met = 0
-    for seed in range(60):
-        sent = overlap.written(random.Random(seed), HELLO, 60, 8, schedules=True)
+def test_in_some_programs_the_same_requests_meet_again_and_again() -> None:
+    """All of a round are in flight together; then all views are read, or the power is cut."""
+    met: Counter[tuple[str, ...]] = Counter()
+    cut = whole = 0
+    for seed in range(90):
+        sent = overlap.written(random.Random(seed), HELLO, 120, 8, schedules=True)
+        blocks = sent[0]["blocks"]
         for at, first in enumerate(sent):
-            burst = [first, *takewhile(lambda one: one.get("overlaps") == 7, sent[at + 1 :])]
-            places = Counter(one["lba"] for one in burst if one["op"] == "write")
-            named = any(one["op"] in ("snapshot", "delete", "revert") for one in burst)
-            looked = [one["op"] for one in sent[at + len(burst) :][:1]] == ["read"]
-            met += named and looked and max(places.values(), default=0) >= 3 and len(burst) <= 8
-    assert met > 8, met
+            if first.get("overlaps", 0):
+                continue
+            others = takewhile(lambda one: one.get("overlaps", 0) >= 7, sent[at + 1 :])
+            row = [first, *(one for one in others if one["op"] != "crash")]
+            if 2 <= len(row) <= 4:
+                met[tuple(sorted({one["op"] for one in row}))] += 1
+                behind = sent[at + len(row)]
+                cut += behind["op"] == "crash" and behind.get("overlaps") == len(row)
+                whole += blocks > 16 and all(one.get("count") == blocks for one in row)
+    assert cut > 20 and whole > 3, (cut, whole)
+    rare = [("snapshot",), ("delete", "revert"), ("read", "unmap"), ("flush", "write")]
+    assert all(met[kinds] > 3 for kinds in rare), met
