@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from refmodel.bench.clients import ActionDone, Tally, Window
+from refmodel.bench.fio_json import job
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
@@ -142,6 +143,7 @@ class Result(Measured):
             "foreground_device_ios": self.devices.ios["foreground"],
             "device_bytes_written_by_cause": dict(self.devices.bytes_written),
             "phases": [part.as_dict() for part in self.phases],
+            "jobs": [job(part.name, part.windows, part.requests) for part in self.phases],
             "actions": [
                 {
                     "action": done.action,

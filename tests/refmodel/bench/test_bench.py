@@ -9,7 +9,10 @@ from click.testing import CliRunner
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import runner
+from refmodel.bench.clients import Tally, Window
+from refmodel.bench.fio_json import job
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.workload import Request
 from refmodel.cli import main
 
 
@@ -121,6 +124,24 @@ def test_a_refused_bench_leaves_the_file_as_it_was(tmp_path: Path, arguments: li
     file.write_text("earlier")
     done = CliRunner().invoke(main, ["bench", *arguments, "--json", str(file)])
     assert done.exit_code == 2 and file.read_text() == "earlier"
+
+
+def test_latencies_are_counted_as_in_the_json_of_fio() -> None:
+    read, write = Request(True, 0, 1), Request(False, 0, 1)
+    requests = [read, write, write, read, read]
+    nothing = Tally.of([])
+    windows = [
+        Window("p", 0.0, 1.0, 1.0, 4, 2, [1e-6, 3e-6], nothing),
+        Window("p", 1.0, 1.0, 1.0, 1, 2, [1e-3], nothing),
+    ]
+    found = job("p", windows, requests)
+    assert found["read"]["clat_ns"]["bins"] == {"1000": 1, "2976": 1, "999424": 1}
+    assert found["write"]["clat_ns"]["bins"] == {"1000": 1, "2976": 1}
+    assert (found["read"]["total_ios"], found["trim"]) == (3, {"total_ios": 0})
+    assert job("p", [], [])["read"] == {"total_ios": 0}
+    result = runner.run("4k-random-50-50", blocks=64, operations=100)
+    counted = [result.as_dict()["jobs"][0][name]["total_ios"] for name in ("read", "write")]
+    assert sum(counted) == 100 and counted[0] == sum(one.read for one in result.phases[0].requests)
 
 
 def test_results_that_cannot_be_written_name_the_file() -> None:
