@@ -1,12 +1,18 @@
-"""The latencies of a phase as a job of fio's `json+`, which `fio_jsonplus_clat2csv` reads."""
+"""The latencies of a run as jobs of fio's `json+`, which `fio_jsonplus_clat2csv` reads."""
 
 from collections import Counter
 from typing import Any
 
 from refmodel.bench.clients import Window
+from refmodel.bench.results import Result
 from refmodel.bench.workloads.workload import Request
 
 DIGITS = 7  # binary digits of a latency that are kept, as in fio
+
+
+def jobs(result: Result) -> list[dict[str, Any]]:
+    """Return a job for each phase of a run."""
+    return [job(part.name, part.windows, part.requests) for part in result.phases]
 
 
 def job(phase: str, windows: list[Window], requests: list[Request]) -> dict[str, Any]:

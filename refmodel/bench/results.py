@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from refmodel.bench.clients import ActionDone, Tally, Window
-from refmodel.bench.fio_json import job
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
@@ -143,7 +142,6 @@ class Result(Measured):
             "foreground_device_ios": self.devices.ios["foreground"],
             "device_bytes_written_by_cause": dict(self.devices.bytes_written),
             "phases": [part.as_dict() for part in self.phases],
-            "jobs": [job(part.name, part.windows, part.requests) for part in self.phases],
             "actions": [
                 {
                     "action": done.action,
@@ -226,17 +224,16 @@ def describe(result: Result) -> str:
 def _setting(result: Result) -> list[str]:
     """Return lines that say what was run."""
     profile = PROFILES[result.profile]
-    facts = [", ".join(filter(None, (result.engine, result.layout)))]
-    facts.append(f"{counted(result.snapshots, 'snapshot')} before the run")
+    engine = ", ".join(filter(None, (result.engine, result.layout)))
+    facts = [engine, f"{counted(result.snapshots, 'snapshot')} before the run"]
     if result.cache_bytes:
-        size, rate = result.cache_bytes / 2**20, result.phases[-1].hit_rate
-        facts.append(f"read cache of {round(size, 1):g} MiB, hit rate {rate:.1%} in the last phase")
+        size, rate = round(result.cache_bytes / 2**20, 1), result.phases[-1].hit_rate
+        facts.append(f"read cache of {size:g} MiB, hit rate {rate:.1%} in the last phase")
     if result.reduction is not None:
         facts.append(f"data reduction {result.reduction:.2f} to 1")
     facts.append(f"seed {result.seed}, digest of the operations {result.digest}")
-    size = result.blocks * BLOCK / 2**20
     operations = f"{result.operations:,} operation" + "s" * (result.operations != 1)
-    scale = f"scale {result.scale:g}: {round(size, 1):g} MiB, {operations}"
+    scale = f"scale {result.scale:g}: {round(result.blocks * BLOCK / 2**20, 1):g} MiB, {operations}"
     published = f"; published set-up: {profile.published}" if profile.published else ""
     return [f"{result.profile}: {profile.what}", f"  {'; '.join(facts)}", f"  {scale}{published}"]
 

@@ -8,6 +8,7 @@ import click
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner, steady_state
+from refmodel.bench.fio_json import jobs
 from refmodel.bench.json_lines import Lines, json_lines, recorded
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
@@ -202,7 +203,7 @@ def bench_command(
                     **options,
                 )
             click.echo(describe(result))
-            lines.append(result.as_dict())
+            lines.append({**result.as_dict(), "jobs": jobs(result)})
 
 
 def _require_no_options(ctx: click.Context, profile: str) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import runner
 from refmodel.bench.clients import Tally, Window
-from refmodel.bench.fio_json import job
+from refmodel.bench.fio_json import job, jobs
 from refmodel.bench.results import Result
 from refmodel.bench.workloads.workload import Request
 from refmodel.cli import main
@@ -140,7 +140,7 @@ def test_latencies_are_counted_as_in_the_json_of_fio() -> None:
     assert (found["read"]["total_ios"], found["trim"]) == (3, {"total_ios": 0})
     assert job("p", [], [])["read"] == {"total_ios": 0}
     result = runner.run("4k-random-50-50", blocks=64, operations=100)
-    counted = [result.as_dict()["jobs"][0][name]["total_ios"] for name in ("read", "write")]
+    counted = [jobs(result)[0][name]["total_ios"] for name in ("read", "write")]
     assert sum(counted) == 100 and counted[0] == sum(one.read for one in result.phases[0].requests)
 
 
