@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from click.testing import CliRunner
 
 from refmodel import __version__, open_disk
 from refmodel.cli import main
-from refmodel.serving import live_top
 from support.command_line import ENGINE, run
 
 
@@ -247,22 +245,6 @@ def test_help_that_cannot_be_written_is_one_line(words: list[str]) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "refmodel: output: No space left on device\n"
-
-
-def test_top_prints_each_update_at_once_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    printed = []
-
-    def frames(folder: Path, interval: float) -> Iterator[str]:
-        for frame in ("first", "second", "third"):
-            yield frame
-            printed.append(sys.stdout.buffer.getvalue().split())  # type: ignore[union-attr]
-
-    monkeypatch.setattr(live_top, "frames", frames)
-    done = CliRunner().invoke(main, ["top", "d", "--count", "2"])
-    assert done.exit_code == 0 and done.output.split() == ["first", "second"]
-    assert printed == [[b"first"]]  # islice does not ask again behind the second
 
 
 def test_nobody_reads_the_output(disk: Path) -> None:
