@@ -40,7 +40,8 @@ def timeline(
         rate.plot(
             middles, [window.operations / window.seconds / 1000 for window in run.windows], **style
         )
-    rate.set(ylabel="thousand IOPS", ylim=(0, None))
+    clock = "wall" if result.wall else "CPU"
+    rate.set(ylabel=f"thousand operations\nper {clock} second", ylim=(0, None))
     lines: list[tuple[list[float], str, str]] = [
         ([percentile([window], percent) / 1000 for window in run.windows], line, shade)
         for run, shade in ((control, "#b5b5b0"), (result, colour(result.engine)))
@@ -48,7 +49,7 @@ def timeline(
     ]
     for values, line, shade in lines:
         latency.plot(middles, values, line, linewidth=1.4, color=shade)
-    latency.set(ylabel="latency, ms\n(99 % dotted)")
+    latency.set(ylabel=f"latency, ms of {clock} time\n(99 % dotted)")
     if log_latency:
         logarithmic(latency)
     else:

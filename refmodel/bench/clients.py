@@ -119,7 +119,8 @@ class Window(NamedTuple):
     seconds: float  # in a closed loop: without the actions
     processor: float  # CPU seconds, of the operations alone
     operations: int
-    latencies: list[float]  # seconds, per operation at a constant rate, per batch in a closed loop
+    batch: int  # operations that were in flight together; the last batch may have fewer
+    latencies: list[float]  # seconds, per batch: all its operations are answered together
     devices: Tally
 
 
@@ -186,7 +187,14 @@ class Clients:
                 )
                 spent, processor = self._processor - processor, self._processor
                 yield Window(
-                    stretch.phase.name, began, seconds, spent, end - at, latencies, after - before
+                    stretch.phase.name,
+                    began,
+                    seconds,
+                    spent,
+                    end - at,
+                    batch,
+                    latencies,
+                    after - before,
                 )
                 began, at, before, latencies = self._watch.now(), end, after, []
         THREAD.measure(None)

@@ -11,6 +11,7 @@ from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
 from refmodel.core.breakdown import Breakdown
 from refmodel.core.time_spent import PARTS
+from refmodel.observe.describe import counted
 
 PERCENTILES = (50, 90, 99, 99.9)
 
@@ -223,16 +224,16 @@ def describe(result: Result) -> str:
 def _setting(result: Result) -> list[str]:
     """Return lines that say what was run."""
     profile = PROFILES[result.profile]
-    facts = [", ".join(filter(None, (result.engine, result.layout)))]
-    facts.append(f"{result.snapshots} snapshots before the run")
+    engine = ", ".join(filter(None, (result.engine, result.layout)))
+    facts = [engine, f"{counted(result.snapshots, 'snapshot')} before the run"]
     if result.cache_bytes:
-        size, rate = result.cache_bytes / 2**20, result.phases[-1].hit_rate
-        facts.append(f"read cache of {round(size, 1):g} MiB, hit rate {rate:.1%} in the last phase")
+        size, rate = round(result.cache_bytes / 2**20, 1), result.phases[-1].hit_rate
+        facts.append(f"read cache of {size:g} MiB, hit rate {rate:.1%} in the last phase")
     if result.reduction is not None:
         facts.append(f"data reduction {result.reduction:.2f} to 1")
     facts.append(f"seed {result.seed}, digest of the operations {result.digest}")
-    size = result.blocks * BLOCK / 2**20
-    scale = f"scale {result.scale:g}: {round(size, 1):g} MiB, {result.operations:,} operations"
+    operations = f"{result.operations:,} operation" + "s" * (result.operations != 1)
+    scale = f"scale {result.scale:g}: {round(result.blocks * BLOCK / 2**20, 1):g} MiB, {operations}"
     published = f"; published set-up: {profile.published}" if profile.published else ""
     return [f"{result.profile}: {profile.what}", f"  {'; '.join(facts)}", f"  {scale}{published}"]
 

@@ -1,13 +1,15 @@
 """The command `bench`."""
 
-import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner, steady_state
+from refmodel.bench.fio_json import jobs
+from refmodel.bench.json_lines import Lines, json_lines, recorded
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
 from refmodel.bench.scale import cleaning_in_steps, node_writes
@@ -28,8 +30,51 @@ from refmodel.cli.commands import (
     run_on,
 )
 from refmodel.core.finite_range import FiniteRange
+from refmodel.core.output_file import OutputFile
 
-SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
+MOST_SCALE = 1024  # a disk of 64 GiB
+SCALE_OPTIONS = {"profile", "blocks", "operations", "memory", "json_path"}
+
+
+def _cleaning(ctx: click.Context, lines: Lines, options: dict[str, Any]) -> None:
+    _require_no_options(ctx, "cleaning")
+    click.echo(cleaning_theory.HEADER)
+    for row in recorded(cleaning_theory.table(), lines, profile="cleaning"):
+        click.echo(cleaning_theory.describe(row))
+
+
+def _steady(ctx: click.Context, lines: Lines, options: dict[str, Any]) -> None:
+    _require_no_options(ctx, "steady")
+    _show(steady_state.describe(recorded(steady_state.table(), lines, profile="steady")))
+
+
+def _scale(ctx: click.Context, lines: Lines, options: dict[str, Any]) -> None:
+    if given(ctx, ctx.params).keys() - SCALE_OPTIONS:
+        raise click.UsageError(
+            "the profile scale takes only --blocks, --operations, --memory, --json"
+        )
+    largest, writes = options["blocks"] or scale_table.USUAL, options["operations"]
+    if largest < scale_table.SIZES[0]:
+        raise click.UsageError(
+            f"the profile scale needs {scale_table.SIZES[0]} blocks, its smallest disk, at least"
+        )
+    operations = scale_table.table(
+        largest, writes=writes or scale_table.WRITES, memory=options["memory"]
+    )
+    nodes = node_writes.table(largest, writes=writes or node_writes.WRITES)
+    steps = cleaning_in_steps.table()
+    what = {"profile": "scale"}
+    _show(scale_table.describe(recorded(operations, lines, **what, table="operations")))
+    _show(node_writes.describe(recorded(nodes, lines, **what, table="nodes")))
+    _show(cleaning_in_steps.describe(recorded(steps, lines, **what, table="cleaning in steps")))
+
+
+# The profiles that print a table of their own.
+TABLES: dict[str, Callable[[click.Context, Lines, dict[str, Any]], None]] = {
+    "cleaning": _cleaning,
+    "scale": _scale,
+    "steady": _steady,
+}
 
 
 @main.command(
@@ -41,7 +86,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 @click.option(
     "--profile",
     metavar="NAME",
-    type=click.Choice([*PROFILES, "cleaning", "scale", "steady"]),
+    type=click.Choice([*PROFILES, *TABLES]),
     multiple=True,
     help="Workload profile to run; may be repeated.  [default: the three of 4 KiB at random]",
 )
@@ -53,7 +98,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 )
 @click.option(
     "--scale",
-    type=FiniteRange(min=0.001),
+    type=FiniteRange(0.001, MOST_SCALE),
     default=1.0,
     show_default=True,
     help="Multiplies the size of the disk (64 MiB at 1) and the number of operations.",
@@ -71,7 +116,8 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 @click.option(
     "--blocks",
     type=click.IntRange(min=runner.FILL),
-    help="Size of the disk in blocks; overrides --scale.",
+    help="Size of the disk in blocks; overrides --scale. Of the profile scale: of its largest "
+    "disk.",
 )
 @click.option(
     "--depth",
@@ -95,10 +141,10 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 )
 @click.option(
     "--json",
-    "json_file",
-    type=click.File("w", lazy=False),
+    "json_path",
+    type=OutputFile(),
     metavar="FILE",
-    help="Write the results to FILE: one JSON object per line and run.",
+    help="Write the results to FILE at the end: one JSON object per line and run, or row.",
 )
 @click.option(
     "--sync",
@@ -119,7 +165,7 @@ def bench_command(
     /,
     disk: Path | None,
     profile: tuple[str, ...],
-    json_file: IO[str] | None,
+    json_path: Path | None,
     nbd: bool,
     clock: str,
     **options: Any,
@@ -129,67 +175,49 @@ def bench_command(
     It prints rates and latencies by wall-clock time, CPU time per operation, and device I/Os per
     operation. The disk is made in DIR and stays there. Without DIR it is temporary. The profile
     `cleaning` compares the write amplification of every victim policy with theory; it takes half an
-    hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or as
-    large as --blocks says, with 0, 12 and 200 snapshots, how many nodes are written, and what it
-    costs to clean in steps; it takes a quarter of an hour. The profile `steady` compares writes
-    while the cleaner works with writes where nothing is cleaned; it takes three minutes.
+    hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or up
+    to the size that --blocks says, with 0, 12 and 200 snapshots, how many nodes are written, and
+    what it costs to clean in steps; it takes a quarter of an hour. The profile `steady` compares
+    writes while the cleaner works with writes where nothing is cleaned; it takes three minutes.
     """
-    if nbd:
-        _over_nbd(ctx, json_file, options)
-        return
-    names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
-    if disk is not None and len(names) > 1:
-        raise click.UsageError("DIR can take one profile only: name it with --profile")
-    for alone in ("cleaning", "steady"):
-        if alone in names and (given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1):
-            raise click.UsageError(f"the profile {alone} runs alone, and takes no options")
-    if "cleaning" in names:
-        click.echo(cleaning_theory.HEADER)
-        for row in cleaning_theory.table():
-            click.echo(cleaning_theory.describe(row))
-        return
-    if "steady" in names:
-        for line in steady_state.describe(steady_state.table()):
-            click.echo(line)
-        return
-    if "scale" in names:
-        if given(ctx, ctx.params).keys() - SCALE_OPTIONS or len(names) > 1:
-            raise click.UsageError("the profile scale takes only --blocks, --operations, --memory")
-        for line in scale_table.describe(
-            scale_table.table(
-                options["blocks"] or scale_table.USUAL,
-                writes=options["operations"] or scale_table.WRITES,
-                memory=options["memory"],
-            )
-        ):
-            click.echo(line)
-        for line in node_writes.describe(
-            node_writes.table(
-                options["blocks"] or scale_table.USUAL,
-                writes=options["operations"] or node_writes.WRITES,
-            )
-        ):
-            click.echo(line)
-        for line in cleaning_in_steps.describe(cleaning_in_steps.table()):
-            click.echo(line)
-        return
-    for name in names:
-        with options_planned(), progress(name) as watch_run:
-            result = runner.run(
-                name,
-                path=disk,
-                watch=watch_run,
-                run_command=run_on,
-                wall=clock == "wall",
-                **options,
-            )
-        click.echo(describe(result))
-        if json_file is not None:
-            click.echo(json.dumps(result.as_dict()), file=json_file)
+    with json_lines(json_path) as lines:
+        if nbd:
+            _over_nbd(ctx, lines, options)
+            return
+        names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
+        if disk is not None and len(names) > 1:
+            raise click.UsageError("DIR can take one profile only: name it with --profile")
+        if (table := next(filter(TABLES.get, names), None)) is not None:
+            if len(names) > 1:
+                raise click.UsageError(f"the profile {table} runs alone")
+            TABLES[table](ctx, lines, options)
+            return
+        for name in names:
+            with options_planned(), progress(name) as watch_run:
+                result = runner.run(
+                    name,
+                    path=disk,
+                    watch=watch_run,
+                    run_command=run_on,
+                    wall=clock == "wall",
+                    **options,
+                )
+            click.echo(describe(result))
+            lines.append({**result.as_dict(), "jobs": jobs(result)})
 
 
-def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, Any]) -> None:
-    known = {"nbd", "json_file", "layout", "blocks", "operations", "sync"}
+def _require_no_options(ctx: click.Context, profile: str) -> None:
+    if given(ctx, ctx.params).keys() - {"profile", "json_path"}:
+        raise click.UsageError(f"the profile {profile} runs alone, and takes no options but --json")
+
+
+def _show(printed: Iterable[str]) -> None:
+    for line in printed:
+        click.echo(line)
+
+
+def _over_nbd(ctx: click.Context, lines: Lines, options: dict[str, Any]) -> None:
+    known = {"nbd", "json_path", "layout", "blocks", "operations", "sync"}
     if given(ctx, ctx.params).keys() - known:
         raise click.UsageError("--nbd takes only --layout, --blocks, --operations, --sync, --json")
     layout = options["layout"] or "raid6-4+2"
@@ -205,5 +233,4 @@ def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, 
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
     click.echo(nbd_comparison.describe(runs, layout, sync=options["sync"]))
-    for name, run in runs if json_file is not None else ():
-        click.echo(json.dumps({"server": name, "layout": layout, **run.as_dict()}), file=json_file)
+    lines += ({"server": name, "layout": layout, **run.as_dict()} for name, run in runs)

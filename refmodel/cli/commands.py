@@ -37,16 +37,20 @@ docs/engines.md)."""
 # Arguments and options that several commands have.
 
 
-class Folder(click.Path):
-    """The path of a folder. An empty one is wrong usage: it would mean the current folder."""
+class NonEmptyPath(click.Path):
+    """A path that is not empty: an empty one would mean the current folder."""
+
+    def __init__(self, refusal: str) -> None:
+        super().__init__(path_type=Path)
+        self._refusal = refusal
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
-            self.fail("the path of a folder is not empty; the current folder is '.'", param, ctx)
+            self.fail(self._refusal, param, ctx)
         return super().convert(value, param, ctx)
 
 
-FOLDER = Folder(path_type=Path)
+FOLDER = NonEmptyPath("the path of a folder is not empty; the current folder is '.'")
 DISK = click.argument("disk", metavar="DIR", type=FOLDER)
 ENGINE = click.option(
     "--engine",
@@ -70,14 +74,15 @@ CACHE_BLOCK = click.option(
 COMPRESSION = click.option(
     "--compression",
     is_flag=True,
-    help="Compress each block, to a multiple of an eighth of a block (512 bytes of 4 KiB).",
+    help="Compress each block to an eighth, a quarter or half of its size (512, 1024 or 2048 bytes "
+    "of 4 KiB). A block that does not shrink to half is stored as it is.",
 )
 DEDUPLICATION = click.option(
     "--deduplication", is_flag=True, help="Store blocks that have the same data only once."
 )
 MEMORY = click.option(
     "--memory",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, sys.maxsize),  # all that the machine can address
     metavar="BYTES",
     help="Bytes of memory for tree nodes of the log-structured engine; others are read when they "
     f"are needed.  [default: {PAGES_MEMORY} (64 MiB)]",

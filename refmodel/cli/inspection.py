@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO
 
 import click
+from rich.console import Console
 from rich.live import Live
 
 from refmodel.array.member import ACTIVE
@@ -71,10 +72,16 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
 def top(disk: Path, interval: float, count: int | None) -> None:
     """Show live rates of a disk that is open.
 
-    A server or a bench must have it open. A table shows what the disk does, and its state.
+    A server or a bench must have it open. A table shows what the disk does, and its state. Into a
+    file or a pipe each update is printed below the one before.
     """
-    with Live(auto_refresh=False) as live:
-        for frame in islice(live_top.frames(disk, interval), count):
+    console, frames = Console(), islice(live_top.frames(disk, interval), count)
+    if not console.is_terminal:
+        for frame in frames:
+            console.print(frame, "")
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        for frame in frames:
             live.update(frame, refresh=True)
 
 

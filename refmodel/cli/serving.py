@@ -19,6 +19,7 @@ from refmodel.cli.commands import (
     ENGINE,
     MEMORY,
     UNSYNCED,
+    NonEmptyPath,
     given,
     main,
     run_on,
@@ -35,7 +36,7 @@ from refmodel.serving.sockets import LOOPBACK
 @click.option(
     "--socket",
     "socket_path",
-    type=click.Path(path_type=Path),
+    type=NonEmptyPath("the path of a socket is not empty"),
     metavar="PATH",
     help="Unix socket to listen on.",
 )

@@ -19,8 +19,9 @@ HEAD = """# Counters of the engines
 `refmodel stats DIR` prints the counters as a table. With `--json` it prints one JSON object, in
 which a histogram is a list of buckets (upper bound, number of values at or below it). With
 `--openmetrics` it prints OpenMetrics text, as Prometheus reads it: `refmodel_` stands before each
-name, and `_` in place of dots. `refmodel top DIR` shows rates while a server or a bench has the
-disk open.
+name, and `_` in place of dots; a histogram has the same buckets in every scrape there, whose bounds
+are powers of 2 (of nanoseconds for a time). `refmodel top DIR` shows rates while a server or a
+bench has the disk open.
 
 A counter starts at 0 when the disk is opened, and only grows. `counters.since` (in OpenMetrics
 `_created` of each counter) is that moment, in seconds of Unix time; the table begins with it. A

@@ -1,5 +1,6 @@
 """Exports the counters: as a table, as JSON and as OpenMetrics text."""
 
+from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.utils import floatToGoString
 
 from refmodel.core.breakdown import COLUMNS, Breakdown, Share
 from refmodel.core.histogram import Histogram
@@ -21,7 +23,11 @@ from refmodel.observe.families.family import BREAKDOWN, COUNTER, HISTOGRAM, Fami
 from refmodel.registry import Disk
 
 PREFIX = "refmodel_"
-NANO = 1e-9
+PER_SECOND = 10**9  # nanoseconds; to divide by it gives short numbers, to multiply by 1e-9 does not
+# Upper bounds of the buckets in OpenMetrics, always all of them, so that no series comes and goes.
+# The counted buckets have bounds there, so nothing is shown in a wrong bucket.
+BOUNDS = [1 << exponent for exponent in range(25)]
+NANOSECONDS = [1 << exponent for exponent in range(10, 37)]  # 1 us to 69 s
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)  # shown of a breakdown
 SINCE = "counters.since"
 
@@ -119,9 +125,9 @@ def _values(family: Family, value: Value) -> dict[str, Any]:
 
 def _share(share: Share) -> dict[str, Any]:
     """Return a breakdown in seconds."""
-    parts = {name: spent * NANO for name, spent in share.parts.items() if spent}
+    parts = {name: spent / PER_SECOND for name, spent in share.parts.items() if spent}
     return {
-        "latency": share.latency * NANO,
+        "latency": share.latency / PER_SECOND,
         "parts": parts,
         "in flight": share.in_flight,
         "group": share.group,
@@ -129,7 +135,7 @@ def _share(share: Share) -> dict[str, Any]:
 
 
 def _scaled(family: Family, value: int) -> int | float:
-    return value * NANO if family.unit == "seconds" else value
+    return value / PER_SECOND if family.unit == "seconds" else value
 
 
 class _Collector:
@@ -154,12 +160,8 @@ class _Collector:
                 histogram = HistogramMetricFamily(name, help, labels=labels)
                 for values, value in samples:
                     assert isinstance(value, Histogram | Breakdown)
-                    buckets = [
-                        (str(_scaled(family, bound)), below) for bound, below in value.cumulative()
-                    ]
-                    histogram.add_metric(
-                        values, [*buckets, ("+Inf", value.count)], _scaled(family, value.total)
-                    )
+                    buckets = [*_fixed_buckets(family, value), ("+Inf", value.count)]
+                    histogram.add_metric(values, buckets, _scaled(family, value.total))
                 yield histogram
             else:
                 gauge = GaugeMetricFamily(name, help, labels=labels)
@@ -169,6 +171,16 @@ class _Collector:
                 yield gauge
             if family.kind == BREAKDOWN:
                 yield from _parts(family, samples)
+
+
+def _fixed_buckets(family: Family, value: Histogram | Breakdown) -> Iterator[tuple[str, int]]:
+    """Yield the upper bound of each bucket, as OpenMetrics writes it, and the number of values
+    at or below it."""
+    counted, below = deque(value.cumulative()), 0
+    for bound in NANOSECONDS if family.unit == "seconds" else BOUNDS:
+        while counted and counted[0][0] <= bound:
+            _, below = counted.popleft()
+        yield floatToGoString(_scaled(family, bound)), below  # type: ignore[no-untyped-call]
 
 
 def _parts(family: Family, samples: list[tuple[tuple[str, ...], Value]]) -> Iterator[Metric]:
@@ -186,10 +198,10 @@ def _parts(family: Family, samples: list[tuple[tuple[str, ...], Value]]) -> Iter
     for values, value in samples:
         assert isinstance(value, Breakdown)
         for part, spent in value.spent.items():
-            waited.add_metric([*values, part], spent * NANO)
+            waited.add_metric([*values, part], spent / PER_SECOND)
         for percent, share in shares(value):
             for part in PARTS:
-                about.add_metric([*values, part, f"{percent:g}"], share.parts[part] * NANO)
+                about.add_metric([*values, part, f"{percent:g}"], share.parts[part] / PER_SECOND)
     yield from (waited, about)
 
 

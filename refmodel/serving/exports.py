@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol
 
 from refmodel.core.errors import DiskError, NoSuchSnapshot
 from refmodel.engine.shape import Shape
+from refmodel.serving.lasting_disk import LastingDisk
+from refmodel.serving.losses import Losses
 from refmodel.serving.nbd.protocol import ExportFlag
 
 ALWAYS = (
@@ -73,6 +75,7 @@ class DiskExport(NamedTuple):
     size: int
     flags: ExportFlag
     block_bytes: int  # size that the client should prefer
+    told: int = 0  # the last loss of the disk that the client was told of, or need not hear of
 
     def view(self) -> str | None:
         """Return the name of the view. Raises NoSuchSnapshot if the snapshot was deleted."""
@@ -88,6 +91,7 @@ class DiskExports:
 
     def __init__(self, disk: Servable) -> None:
         self._disk = disk
+        self._losses = losses_of(disk)
         shape = disk.geometry
         self._size = shape.blocks * shape.block_bytes
         self._preferred = max(shape.block_bytes, LEAST_PREFERRED)
@@ -109,6 +113,10 @@ class DiskExports:
             except DiskError as error:
                 raise LookupError(name) from error
             description, flags = "a snapshot", ALWAYS | ExportFlag.READ_ONLY
-        return DiskExport(
-            self._disk, name, identity, description, self._size, flags, self._preferred
-        )
+        size, preferred, told = self._size, self._preferred, self._losses.told
+        return DiskExport(self._disk, name, identity, description, size, flags, preferred, told)
+
+
+def losses_of(disk: Servable) -> Losses:
+    """Return the losses of a disk; it has none if nothing opens it again."""
+    return disk.losses if isinstance(disk, LastingDisk) else Losses()

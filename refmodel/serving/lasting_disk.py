@@ -1,8 +1,9 @@
 """A disk that a server keeps open: if an error makes it unusable, it is opened again.
 
 Opening it recovers what was durable, as after a crash of the process. What was answered is durable
-under the crash profile `ack`. Under another profile, answers since the last flush may be lost then,
-so the next flush is refused once: clients must not take that data for durable.
+under the crash profile `ack`. Under another profile, answers since the last flush may be lost then.
+`losses` counts this, so that whoever serves the disk can tell the clients: they must not take that
+data for durable.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TypeVar
 from refmodel.core.errors import DiskError, NotADisk, UnknownOutcome
 from refmodel.engine.forwarding_disk import ForwardingDisk
 from refmodel.registry import Disk
+from refmodel.serving.losses import Losses
 
 PAUSE = 1.0  # seconds between two attempts to open the disk again
 
@@ -29,7 +31,7 @@ class LastingDisk(ForwardingDisk):
         super().__init__(reopen())
         self._reopen = reopen
         self._retry_from = 0.0
-        self._unsure = False  # whether answers since the last flush may be lost
+        self.losses = Losses()
         self._why = ""
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
@@ -61,11 +63,8 @@ class LastingDisk(ForwardingDisk):
         return self._on_usable(lambda: self.disk.identity(name))
 
     def flush(self) -> None:
-        """Make every acknowledged operation durable.
-
-        Raises UnknownOutcome once after the disk was opened again, unless its profile is `ack`.
-        """
-        self._on_usable(self._flush)
+        """Make every acknowledged operation durable, apart from those that `losses` speaks of."""
+        self._on_usable(lambda: self.disk.flush())
 
     def background(self) -> bool:
         """Do one step of background work. Returns whether there was any."""
@@ -75,12 +74,6 @@ class LastingDisk(ForwardingDisk):
         """Flush and close the disk, if it is usable."""
         if self.disk.usable:
             self.disk.close()
-
-    def _flush(self) -> None:
-        if self._unsure:
-            self._unsure = False
-            raise UnknownOutcome(f"what was answered since the last flush may be lost: {self._why}")
-        self.disk.flush()
 
     def _on_usable(self, work: Callable[[], R]) -> R:
         """Do work on the disk, opened again if need be."""
@@ -102,7 +95,8 @@ class LastingDisk(ForwardingDisk):
         if now < self._retry_from:
             raise UnknownOutcome(f"the disk will be opened again in a moment: {self._why}")
         self._retry_from = now + PAUSE
-        self._unsure = self._unsure or self.disk.geometry.crash_profile != "ack"
+        if self.disk.geometry.crash_profile != "ack":
+            self.losses.add(self._why)
         self.disk.abandon()
         try:
             self.disk = self._reopen()

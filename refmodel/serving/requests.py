@@ -21,12 +21,13 @@ from refmodel.core.errors import (
     HostRefused,
     NoSpace,
     OutOfRange,
+    UnknownOutcome,
     Unsupported,
 )
 from refmodel.engine.shape import Shape
 from refmodel.journal.record import RECORD_UNIT
 from refmodel.log_structured.geometry import Geometry
-from refmodel.serving.exports import DiskExport, Servable
+from refmodel.serving.exports import DiskExport, Servable, losses_of
 from refmodel.serving.nbd.protocol import EXTENT, HOLE, ZERO, Command, CommandFlag
 from refmodel.serving.nbd.session import Request
 
@@ -57,6 +58,7 @@ class Performer:
 
     def __init__(self, disk: Servable) -> None:
         self._disk = disk
+        self._losses = losses_of(disk)
         self._size = disk.geometry.block_bytes
         self._unmaps = "unmap" in disk.geometry.capabilities
         self._at_once = disk.geometry.crash_profile == "ack"  # an answered write is durable
@@ -146,6 +148,22 @@ class Performer:
         except FAILURES as error:
             for request in requests:
                 _fail(request, error)
+            return
+        for request in requests:
+            self._guarded(request, self._tell_of_loss, request)
+
+    def _tell_of_loss(self, request: Request) -> None:
+        """Raises UnknownOutcome once for each loss that the client was not told of yet.
+
+        A client of a snapshot has written nothing that could be lost.
+        """
+        losses, export = self._losses, request.session.export
+        assert isinstance(export, DiskExport)
+        if export.name or export.told == losses.count:
+            return
+        request.session.export = export._replace(told=losses.count)
+        losses.told = losses.count
+        raise UnknownOutcome(f"what was answered since the last flush may be lost: {losses.why}")
 
     # Requests in steps. The answer is complete when the steps have ended.
 
@@ -163,6 +181,7 @@ class Performer:
             yield from steps[request.kind](request)
             if request.flags & FUA and not self._at_once:
                 self._disk.flush()
+                self._tell_of_loss(request)
         except FAILURES as error:
             _fail(request, error)
 

@@ -14,6 +14,7 @@ from experiments.chapter import Chapter, Figure, Settings, Verdict
 from experiments.chapters import chains, native, steady
 from experiments.figures import plots
 from experiments.measure import ladder, qcow2, snapshot_cost, twins
+from experiments.measure.timeline import timeline
 from refmodel.bench import runner
 from refmodel.bench.results import Result
 from refmodel.log_structured.snapshots.reclaim import Reclaimer
@@ -102,6 +103,13 @@ def test_a_figure_is_the_same_for_the_same_data_and_shares_no_identifier() -> No
     identifiers = functools.partial(re.findall, r'id="([^"]+)"')
     assert not set(identifiers(drawn("a"))) & set(identifiers(drawn("b")))
     assert set(re.findall(r'(?:url\(|href=")#([^")]+)', drawn("a"))) <= set(identifiers(drawn("a")))
+
+
+@pytest.mark.parametrize("wall, clock", [(False, "CPU"), (True, "wall")])
+def test_a_timeline_says_by_which_clock_it_is(wall: bool, clock: str) -> None:
+    run = runner.run("4k-random-write", blocks=64, operations=1024, wall=wall)
+    drawn = timeline(run, run, name="t", title="", caption="").svg
+    assert f"per {clock} second" in drawn and f"latency, ms of {clock} time" in drawn
 
 
 def test_the_report_has_every_verdict_and_needs_no_other_file(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 """The bench over NBD runs all three servers, and reports each."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from refmodel.bench.nbd_comparison import ENGINE, MEMORY, PERCENTILES, QCOW2, ROUNDS, Run, tool
 from support.serving.served import refmodel
@@ -55,3 +59,20 @@ def test_fields_are_named_as_in_fio(tmp_path: Path) -> None:
         latencies = found["clat_ns"]["percentile"]
         assert latencies.keys() == fio["clat_ns"]["percentile"].keys()
         assert all(isinstance(nanoseconds, int) for nanoseconds in latencies.values())
+
+
+def test_a_tool_of_fio_reads_the_latencies(tmp_path: Path) -> None:
+    script = shutil.which("fio_jsonplus_clat2csv")
+    system = ["/usr/bin/python3", "-c", "import six"]  # what the script imports
+    if script is None or subprocess.run(system, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("NOT RUN: fio_jsonplus_clat2csv, or six, is not installed")
+    bench, csv = tmp_path / "bench", tmp_path / "latencies.csv"
+    refmodel("bench", "--profile", "4k-random-50-50", "--scale", 0.02, "--json", bench)
+    for check in ((), ("--validate",)):
+        done = subprocess.run(
+            ["/usr/bin/python3", script, bench, csv, *check], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert "validated" in done.stdout
+    lines = (tmp_path / "latencies_job0.csv").read_text().splitlines()
+    assert "read_clat_ns_count" in lines[0] and len(lines) > 2

@@ -45,7 +45,10 @@ columns and their units. *Foreground* device I/Os are those that an operation wa
 are *background*. [counters.md](counters.md) lists the causes. Flushes are not counted: they move no
 data.
 
-`--json FILE` writes one JSON object per line and run:
+`--json FILE` writes one JSON object per line and run. FILE is written whole at the end; after
+Ctrl-C it has the runs that were complete. Of the profiles `cleaning`, `steady` and `scale` it has a
+line per row of their tables, with the fields of the row; `table` says which table of `scale`. Of
+each run it has:
 
 | field | meaning |
 |---|---|
@@ -61,6 +64,7 @@ data.
 | `device_bytes_written_by_cause` | writes of devices, by cause |
 | `user_bytes` | bytes that clients read and wrote |
 | `phases` | the same fields for each phase |
+| `jobs` | for each phase, the latencies of reads and of writes, as a job of fio's `json+` |
 | `actions` | name, time and device I/Os of each action |
 | `reduction_ratio` | with data reduction: blocks per block of space that they take |
 | `ratio_to_peers` | with `--compare`: rate of the engine, divided by that of each peer |

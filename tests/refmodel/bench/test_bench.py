@@ -9,7 +9,10 @@ from click.testing import CliRunner
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import runner
+from refmodel.bench.clients import Tally, Window
+from refmodel.bench.fio_json import job, jobs
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.workload import Request
 from refmodel.cli import main
 
 
@@ -91,9 +94,13 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
         ),
         (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 2, "--cache-bytes"),
         (["--profile", "4k-random-read", "--json", "/nowhere/file"], 2, "/nowhere/file"),
+        (["--profile", "4k-random-read", "--json", ""], 2, "the name of a file is not empty"),
         (["--profile", "cleaning", "--seed", "2"], 2, "takes no options"),
+        (["--profile", "scale", "--profile", "steady"], 2, "runs alone"),
+        (["--profile", "scale", "--blocks", "64"], 2, "needs 16384 blocks"),
         (["--profile", "hpe"], 2, "'hpe' is not one of"),
         (["--scale", "0"], 2, "range"),
+        (["--scale", "1e300"], 2, "range"),
     ],
 )
 def test_a_run_that_is_impossible_is_refused_before_it_begins(
@@ -102,6 +109,46 @@ def test_a_run_that_is_impossible_is_refused_before_it_begins(
     monkeypatch.setattr(runner, "prepare", lambda *arguments: pytest.fail("a disk was filled"))
     done = CliRunner().invoke(main, ["bench", *arguments])
     assert (done.exit_code, said in done.output) == (status, True), done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--profile", "steady", "--seed", "2"],
+        ["--profile", "scale", "--layout", "mirror"],
+        ["--profile", "4k-random-read", "--engine", "redo-se", "--layout", "mirror"],
+    ],
+)
+def test_a_refused_bench_leaves_the_file_as_it_was(tmp_path: Path, arguments: list[str]) -> None:
+    file = tmp_path / "results.json"
+    file.write_text("earlier")
+    done = CliRunner().invoke(main, ["bench", *arguments, "--json", str(file)])
+    assert done.exit_code == 2 and file.read_text() == "earlier"
+
+
+def test_latencies_are_counted_as_in_the_json_of_fio() -> None:
+    read, write = Request(True, 0, 1), Request(False, 0, 1)
+    requests = [read, write, write, read, read]
+    nothing = Tally.of([])
+    windows = [
+        Window("p", 0.0, 1.0, 1.0, 4, 2, [1e-6, 3e-6], nothing),
+        Window("p", 1.0, 1.0, 1.0, 1, 2, [1e-3], nothing),
+    ]
+    found = job("p", windows, requests)
+    assert found["read"]["clat_ns"]["bins"] == {"1000": 1, "2976": 1, "999424": 1}
+    assert found["write"]["clat_ns"]["bins"] == {"1000": 1, "2976": 1}
+    assert (found["read"]["total_ios"], found["trim"]) == (3, {"total_ios": 0})
+    assert job("p", [], [])["read"] == {"total_ios": 0}
+    result = runner.run("4k-random-50-50", blocks=64, operations=100)
+    counted = [jobs(result)[0][name]["total_ios"] for name in ("read", "write")]
+    assert sum(counted) == 100 and counted[0] == sum(one.read for one in result.phases[0].requests)
+
+
+def test_results_that_cannot_be_written_name_the_file() -> None:
+    arguments = ["--profile", "4k-random-read", "--operations", "1", "--blocks", "64"]
+    done = CliRunner().invoke(main, ["bench", *arguments, "--json", "/dev/full"])
+    assert done.exit_code == 1 and "/dev/full: No space left on device" in done.output
+    assert "1 operation\n" in done.output and "1 operations" not in done.output
 
 
 def test_an_interrupted_bench_keeps_its_results(
@@ -115,6 +162,9 @@ def test_an_interrupted_bench_keeps_its_results(
         return run(profile, **options)
 
     monkeypatch.setattr(runner, "run", interrupted)
+    file.write_text("earlier")
+    none = CliRunner().invoke(main, ["bench", "--profile", "4k-random-write", "--json", str(file)])
+    assert none.exit_code == 130 and file.read_text() == "earlier"
     profiles = ["--profile", "4k-random-read", "--profile", "4k-random-write"]
     done = CliRunner().invoke(
         main, ["bench", *profiles, "--operations", "64", "--blocks", "64", "--json", str(file)]

@@ -1,6 +1,7 @@
 """What operations cost by the size of the disk: by counts, the same at every size."""
 
 import gc
+import json
 from pathlib import Path
 
 import pytest
@@ -132,14 +133,17 @@ def test_what_fuller_segments_cost_is_told_from_what_steps_cost() -> None:
     assert row.ratio_with_nodes == pytest.approx((in_steps.written + 1) / (at_once.written + 5))
 
 
-def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profile_prints_a_row_for_each_size(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(table, "SIZES", (1 << 10, 1 << 12, 1 << 30))
     monkeypatch.setattr(table, "SNAPSHOTS", (0, 1))
     monkeypatch.setattr(node_writes, "SIZES", (1 << 12,))
     monkeypatch.setattr(cleaning_in_steps, "LIVE", (0.5,))
     monkeypatch.setattr(cleaning_in_steps, "SEGMENTS", 64)
     monkeypatch.setattr(cleaning_in_steps, "TURNS", 1)
-    done = CliRunner().invoke(main, ["bench", "--profile", "scale", "--operations", "50"])
+    arguments = ["--operations", "50", "--json", str(tmp_path / "rows")]
+    done = CliRunner().invoke(main, ["bench", "--profile", "scale", *arguments])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert [line.split()[:3] for line in lines[1:5]] == [
@@ -147,5 +151,9 @@ def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch)
     ]
     assert [line.split()[2] for line in lines[6:9]] == [*node_writes.WORKLOADS]
     assert [line.split()[0] for line in lines[10:]] == ["uniform", "zipf"]
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    tables = 4 * ["operations"] + 3 * ["nodes"] + 2 * ["cleaning in steps"]
+    assert [(row["profile"], row["table"]) for row in rows] == [("scale", one) for one in tables]
+    assert rows[0]["snapshot"]["ios"] == 2 and rows[-1]["in_steps"]["written"] > 1
     refused = CliRunner().invoke(main, ["bench", "--profile", "scale", "--layout", "mirror"])
     assert refused.exit_code == 2

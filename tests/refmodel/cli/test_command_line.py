@@ -78,6 +78,8 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["inspect", "{disk}", "--html", "{disk}.html", "--svg", "log"], 2, "exclude each other"),
         (["create", "", "--blocks", "10"], 2, "the path of a folder is not empty"),
         (["status", ""], 2, "the path of a folder is not empty"),
+        (["serve", "{disk}", "--socket", ""], 2, "the path of a socket is not empty"),
+        (["serve", "{disk}", "--port", "0", "--memory", str(10**23)], 2, "not in the range"),
     ],
 )
 def test_a_mistake_gets_one_line_and_a_status(

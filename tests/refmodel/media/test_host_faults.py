@@ -190,7 +190,7 @@ def test_not_allowed(make: Make, folder: Path, reason: int) -> None:
     disk.close()
 
 
-@pytest.mark.parametrize("reason", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+@pytest.mark.parametrize("reason", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN])
 def test_too_few_of_something_when_it_is_opened(make: Make, folder: Path, reason: int) -> None:
     """The disk does not open, and no device is taken for one that is gone."""
     disk = make(BLOCKS)
@@ -207,12 +207,14 @@ def test_too_few_of_something_when_it_is_opened(make: Make, folder: Path, reason
     disk.close()
 
 
-def test_memory_is_refused(make: Make, folder: Path) -> None:
+@pytest.mark.parametrize("reason", [errno.ENOMEM, errno.EAGAIN])
+def test_memory_is_refused(make: Make, folder: Path, reason: int) -> None:
     disk = make(BLOCKS)
     disk.write(1, block(1))
     disk.checkpoint()
-    with refusing("pread", errno.ENOMEM), pytest.raises(HostRefused):
+    with refusing("pread", reason), pytest.raises(HostRefused) as refused:
         disk.read(1)
+    assert refused.value.errno == reason and all_active(disk, folder)
     reads(disk, {1: 1})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disk.state, "apply", lambda record: (_ for _ in ()).throw(MemoryError()))
@@ -258,23 +260,53 @@ def test_ctrl_c_loses_the_process_that_makes_records_durable(make: Make) -> None
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize(
+    "opened, length", [(True, 0), (True, 1000), (True, 4096), (False, 1000), (False, 4096)]
+)
 def test_a_file_is_truncated_underneath(
-    make: Make, folder: Path, layout: str, opened: bool
+    make: Make, folder: Path, layout: str, opened: bool, length: int
 ) -> None:
+    """Nothing is said; the missing part is found by checksums, and scrub stores it again."""
     disk = make(BLOCKS, layout=layout)
     disk.write(0, b"".join(block(lba + 1) for lba in range(BLOCKS)))
     disk.checkpoint()
     if not opened:
         disk.close()
-    os.truncate(folder / "device-1", 1000)
+    os.truncate(folder / "device-1", length)
     if not opened:
         disk = open_disk(folder, sync=False)
     expected = {lba: lba + 1 for lba in range(BLOCKS)}
     reads(disk, expected)
+    assert all_active(disk, folder)
     disk.write(5, block(99))
-    scrub(disk)
-    assert not scrub(disk).lost
+    assert scrub(disk).repaired.total() and scrub(disk).clean
+    disk.close()
+    disk = open_disk(folder, sync=False)  # the label is there again
+    assert all_active(disk, folder)
+    reads(disk, expected | {5: 99})
+    disk.close()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("length", [0, 100])
+def test_a_file_is_truncated_within_its_label_while_the_disk_is_closed(
+    make: Make, folder: Path, layout: str, length: int
+) -> None:
+    """Its device is absent. `return` does not bring it back, `replace` does."""
+    disk = make(BLOCKS, layout=layout)
+    expected = {lba: lba + 1 for lba in range(BLOCKS)}
+    disk.write(0, b"".join(block(tag) for tag in expected.values()))
+    disk.close()
+    os.truncate(folder / "device-1", length)
+    disk = open_disk(folder, sync=False)
+    reads(disk, expected)
+    assert [member.index for member in disk.array.in_state(ComponentState.ABSENT)] == [1]
+    disk.write(5, block(99))
+    with pytest.raises(DiskError):
+        disk.return_(1)
+    disk.replace(1)
+    disk.settle()
+    assert all_active(disk, folder) and scrub(disk).clean
     reads(disk, expected | {5: 99})
     disk.close()
 

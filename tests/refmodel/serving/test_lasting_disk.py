@@ -11,7 +11,7 @@ from refmodel.core.errors import UnknownOutcome
 from refmodel.serving.lasting_disk import LastingDisk
 from support.disks import TINY, block
 from support.host_faults import refusing
-from support.serving.nbd_client import FLUSH, READ, WRITE, Client, InProcess
+from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client, InProcess
 
 
 def lasting(folder: Path, **options: Any) -> LastingDisk:
@@ -55,6 +55,33 @@ def test_a_flush_after_answers_that_may_be_lost_is_refused_once(folder: Path) ->
     refused = client.one(FLUSH)
     assert refused.error == 5 and "may be lost" in refused.message
     assert not client.one(FLUSH).error
+    disk.close()
+
+
+def test_each_connection_is_told_once_of_answers_that_may_be_lost(folder: Path) -> None:
+    disk = lasting(folder, write_back=True)
+    disk.snapshot("s")
+    writer, other, third = (Client(InProcess(disk)) for _ in range(3))
+    reader = Client(InProcess(disk), "s")
+    writer.one(WRITE, 512, 0, block(1))
+    other.one(WRITE, 1024, 0, block(2))
+    disk.disk.abandon()
+    assert "may be lost" in writer.one(FLUSH).message
+    later = Client(InProcess(disk))
+    assert not later.one(FLUSH).error and not writer.one(FLUSH).error
+    assert "may be lost" in other.one(WRITE, 1024, 0, block(3), FUA).message
+    assert not other.one(FLUSH).error
+    assert "may be lost" in third.one(WRITE, 1024, 0, b"part", FUA).message
+    assert not third.one(FLUSH).error and not reader.one(FLUSH).error
+    disk.close()
+
+
+def test_a_client_that_connects_later_is_told_if_nobody_was(folder: Path) -> None:
+    disk = lasting(folder, write_back=True)
+    Client(InProcess(disk)).one(WRITE, 512, 0, block(1))
+    disk.disk.abandon()
+    later = Client(InProcess(disk))
+    assert "may be lost" in later.one(FLUSH).message and not later.one(FLUSH).error
     disk.close()
 
 
