@@ -353,7 +353,8 @@ Proof.
       eq_refl) as Hreplay.
     destruct (start_found step (first_record y) x) as [-> Heq]. rewrite Heq at 1. apply Hreplay. simpl. lia. }
   assert (∀ (m0 : maps) rs, durable g f (slot y) (serial y) (first_record y) m0 rs →
-    proper_places g (newest_of rs) → runs_within (log_ios g + c) (replay step g (log_blocks g) (Found (first_record y) x [])
+    proper_places g (newest_of rs) →
+    runs_within (log_ios g + c) (replay step g (log_blocks g) (Found (first_record y) x [])
       (Found (first_record y) x []) (digest []) confirming) (Medium f [])) as Hends.
   { intros m0 rs Hdur Hproper. pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
     pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits.
