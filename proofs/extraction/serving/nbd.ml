@@ -34,7 +34,7 @@ let u64 bytes at =
 
 let perform disk request =
   match Engine.perform disk.engine request with
-  | exception Mirror_set.Lost -> raise (Failed eio)
+  | exception (Mirror_set.Lost | Device.Cut_off) -> raise (Failed eio)
   | Ok, data -> data
   | Refused NoSpace, _ -> raise (Failed enospc)
   | Refused NoSuchSnapshot, _ -> raise (Failed eshutdown)
@@ -58,7 +58,7 @@ let commit disk =
     match Engine.write_group disk.engine (List.map snd writes) with
     | true -> all 0
     | false -> List.iter (fun (answered, (lba, data)) -> alone answered (DoWrite (lba, data))) writes
-    | exception Mirror_set.Lost -> all eio in
+    | exception (Mirror_set.Lost | Device.Cut_off) -> all eio in
   let rec go waiting = match next_job Bytes_blocks.blocks (most_written disk) waiting with
     | None -> ()
     | Some (Single (answered, request), rest) -> alone answered request; go rest
