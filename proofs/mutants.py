@@ -35,6 +35,7 @@ NEAREST = {
     "DiskMachineProgress.v": "DiskMachineProgress",
     "RecordedSnapshots.v": "TreeLegDiskTheorem",
     "ProvedTreeDiskBounds.v": "ProvedTreeDiskBounds",
+    "ProvedDiskBounds.v": "ProvedDiskBounds",
     "Redundancy.v": "RedundancyWitnesses",
     "Parity.v": "RedundancyWitnesses",
     "ProvedDisk.v": "ProvedDiskRefinement",

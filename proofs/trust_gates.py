@@ -290,9 +290,22 @@ DEFINITIONS = [
     "RecordedTrace.admits_recorded",
     "ProvedDisk.used_places",
     "ProvedDisk.first_free",
+    "ProvedDisk.blocks_for",
+    "ProvedDisk.size_of",
+    "ProvedDisk.log_pieces",
+    "ProvedDisk.room_for",
     "ProvedDiskProgress.cost",
     "ProvedDiskProgress.mapped",
+    "ProvedDiskProgress.record_goes",
     "ProvedDiskProgress.log_can_go_on",
+    "ProvedDiskProgress.log_can_go_on_for",
+    "ProvedDiskAnswers.request_blocks",
+    "ProvedDiskAnswers.writes_blocks",
+    "ProvedDiskBounds.log_ios",
+    "ProvedDiskBounds.body_ios",
+    "ProvedDiskBounds.data_ios",
+    "ProvedDiskBounds.recovery_ios",
+    "LegDiskProgress.recovery_turns",
 ]
 
 

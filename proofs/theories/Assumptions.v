@@ -6,7 +6,7 @@ From LogDisk Require VirtualDiskWitnesses OverlappingDiskWitnesses LogStructured
 From LogDisk Require Parity RedundancyWitnesses CompositionWitnesses.
 From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor TreeStoreWitnesses
   ProvedTreeDiskExecution TreeLegDiskExecution.
-From LogDisk Require ByteBlocks ProvedDiskExecution.
+From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
   TreeRecoveryWitnesses ServedDiskExecution ServedDiskProgressWitnesses.
 
@@ -37,14 +37,16 @@ Definition all_theorems :=
    @served_leg_requests_answered, @served_mirrored_requests_answered, @served_raid_requests_answered,
    @server_run_is_queue_run, @leg_server_run_is_queue_run, @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
-   @update_cost, @group_cost, @read_cost, @write_is_taken, @group_is_taken, @used_at_most_mapped,
-   @proved_disk_execution, @proved_disk_hypotheses_hold, @served_disk_execution,
+   @update_cost, @group_cost, @long_update_cost, @long_group_cost, @read_cost, @write_is_taken,
+   @group_is_taken, @long_group_is_taken, @used_at_most_mapped, @proved_disk_execution,
+   @proved_disk_hypotheses_hold, @long_records_execution, @served_disk_execution,
    @served_mirrored_disk_execution, @mirrored_disk_execution, @raid5_disk_execution, @raid6_disk_execution,
    @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes, @tree_codecs_round_trip,
    @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
    @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
    @served_tree_disk_refines_contract, @proved_tree_disk_read_after_snapshot,
    @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end, @proved_tree_disk_update_cost,
+   @proved_tree_disk_long_update_cost,
    @proved_tree_disk_checkpoint_cost, @proved_tree_disk_recovery_ends, @proved_tree_disk_execution,
    @tree_leg_disk_refines_contract, @mirrored_tree_disk_refines_contract, @raid_tree_disk_refines_contract,
    @served_tree_leg_disk_refines_contract, @served_mirrored_tree_disk_refines_contract,
@@ -90,6 +92,7 @@ Definition all_counterexamples :=
    @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
    @LegDiskProgressWitnesses.upkeep_needs_devices, @LegDiskProgressWitnesses.tree_upkeep_needs_devices,
    @ProvedDiskExecution.full_disk_refuses, @ProvedDiskExecution.full_log_costs_more,
+   @ProvedDiskLongRecords.body_digest_needed, @ProvedDiskLongRecords.long_records_need_room,
    @OverlappingDiskWitnesses.overlapping_examples_hold, @OverlappingDiskWitnesses.overlapping_limit_gives_up,
    @OverlappingDiskWitnesses.apart_needs_profile, @OverlappingDiskWitnesses.queue_needs_contract,
    @TreeBlocksWitnesses.nodes_need_keys, @TreeBlocksWitnesses.roots_need_walks_done,

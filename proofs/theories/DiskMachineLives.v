@@ -12,8 +12,9 @@ Context {sealed_tears : ∀ a, Decision (tears_to a torn_block)}.
 Context {Y U : Type}.
 
 (** What a power cut does to the unflushed blocks: it keeps them all, or loses them all and tears those that
-tear, or tears those that tear and keeps the others, or it tears headers and records and keeps the others. *)
-Inductive loss := KeepAll | LoseAll | TearOnly | TearSealed.
+tear, or tears those that tear and keeps the others, or it tears headers and records and keeps the others, or
+it loses the one at an address and keeps the others. *)
+Inductive loss := KeepAll | LoseAll | TearOnly | TearSealed | LoseAt (lost : nat).
 
 (** What happens to a machine that is idle. *)
 Inductive event_in_life :=
@@ -44,6 +45,7 @@ Definition left_by (l : loss) (m : medium block) : medium block :=
               if other_words m a then
                 if decide (tears_to a torn_block ∧ ¬ tears a) then torn_block else read_block m a
               else read_block m a
+          | LoseAt lost => λ a, if decide (a = lost) then stable m a else read_block m a
           end) [].
 
 (** The whole program; nothing, if what it assumes is not true. *)
@@ -125,6 +127,7 @@ Proof.
     split_and!; [done..|]. intros Hall. unfold other_words in Hother.
     apply existsb_exists in Hother as ([a' b]&Hin%elem_of_list_In&[Ha Hb]%bool_decide_eq_true).
     simpl in *. subst a'. by rewrite (Hall b) in Hb.
+  - left. destruct (decide _); [by left|apply read_may_hold].
 Qed.
 
 Lemma cut c m l : c ≠ Off → move D (c, m) (shown_by_cut c) (Off, left_by l m).

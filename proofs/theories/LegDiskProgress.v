@@ -305,7 +305,7 @@ Context `{!blocks_laws} {laws : cutting_laws count}.
 
 (** ** Recovery *)
 
-Definition recovery_turns (w : nat) : nat := turns_to_recover size w (size + 3).
+Definition recovery_turns (w : nat) : nat := turns_to_recover size w (2 * size + 4).
 
 (** ** Every state that is reached *)
 
@@ -337,8 +337,9 @@ Proof.
   assert (∀ f d, recoverable g d f → unpack superblock_codec (f superblock) = Some g ∧
     ¬ tears superblock) as
     Hsuper.
-  { intros f1 d1 (y&<-&[[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]);
-      (split; [exact (at_superblock _ _ _ _ _ _ (at_checkpoint _ _ _ _ _ _ _ Hdur))|]);
+  { intros f1 d1 (y&<-&Hy). destruct (recoverable_holds _ _ _ Hy) as [m0 Hheld].
+    split; [exact (at_superblock _ _ _ _ _ _ Hheld)|].
+    destruct Hy as [[(m1&rs&Hdur&_) _]|[[(m1&rs&Hdur&_) _] _]];
       apply (log_unread _ _ _ _ _ _ _ Hdur); unfold superblock; lia. }
   set (f := read_block M). assert (may_leave M f) as Hf by (intros a; left; apply read_may_hold).
   destruct (HR f Hf) as (d&Hy). destruct (Hsuper f d Hy) as [_ Hwhole].
@@ -362,10 +363,10 @@ Proof.
   intros Hz Hlives Hc Hpos Hsize.
   destruct (reached_recoverable D size count _ _ _ _ _ _ _ _ _ proved_programs_safe Hz Hlives Hc)
     as (T&M&g&Hx&HM).
-  apply (recovery_ends D size count (size + 3) c T M x h Hc Hx). intros Hmembers f Hf.
+  apply (recovery_ends D size count (2 * size + 4) c T M x h Hc Hx). intros Hmembers f Hf.
   pose proof (found_sizes T M x g Hpos Hx HM Hmembers Hsize) as Hg. destruct (HM f Hf) as (d&Hd). split.
   - eapply (runs_within_more _ (recovery_ios g + 0)); [|by eapply within_recover].
-    unfold recovery_ios, device_blocks in *. lia.
+    unfold recovery_ios, log_ios, device_blocks in *. lia.
   - by eapply recover_finds.
 Qed.
 

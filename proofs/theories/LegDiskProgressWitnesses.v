@@ -173,7 +173,8 @@ Definition admissible_here `{!blocks} (y : memory) (q : request) : bool :=
 Lemma admissible_here_exact `{!blocks} y q : admissible_here y q = true → admissible y q.
 Proof.
   unfold admissible_here. rewrite !andb_true_iff, !bool_decide_eq_true, negb_true_iff.
-  intros [[[[[? ?] ?] ?] ?] ?]. split; [done..|by split|by left].
+  intros [[[[[? ?] ?] Hwords] ?] Hroom]. split; [done..|split; [by left|done]|left].
+  unfold request_blocks, blocks_for. by rewrite decide_True by lia.
 Qed.
 
 Local Notation D := proved_programs.

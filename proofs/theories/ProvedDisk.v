@@ -1,20 +1,21 @@
 (** The proved disk: a log-structured disk as programs over block I/O, which is what [build/proved-disk] runs.
 
 On the device stand a superblock, the headers of two checkpoint slots, the log, the bodies of the slots, and
-the data. A write puts its data into free places and its record into the log, then flushes once. A record is
-one block, and several writes may share one. Every map is in memory; a checkpoint writes all of them into the
-slot that is not in use, flushes, then writes the header of that slot and flushes. The log holds what came
-after the newest checkpoint.
+the data. A write puts its data into free places and its record into the log, then flushes once. Several
+writes may share a record, and a record may take several blocks of the log. Every map is in memory; a
+checkpoint writes all of them into the slot that is not in use, flushes, then writes the header of that slot
+and flushes. The log holds what came after the newest checkpoint.
 
 A power cut may tear a record or a header: of each sector the old or the new content is left. So these blocks
 are sealed with a digest of themselves ([Codec.v]). Recovery reads a torn one as none: the log ends there, and
 the other slot counts.
 
-A power cut may leave a record without all of its data. So a record has a digest of its data, and recovery
-compares it. Every record was flushed before the next one was begun, so only the newest can be without its
-data: recovery drops it, and makes that durable before anything else happens, so that no later write of the
-same data to the same places brings it back. The places of the newest record are not used again before there
-is a newer one or a checkpoint, since recovery reads them.
+A power cut may leave a record without all of its blocks. So its first block has a digest of the others, and
+recovery drops it where they have another one. A power cut may leave a record without all of its data. So a
+record has a digest of its data, and recovery compares it. Every record was flushed before the next one was
+begun, so only the newest can be without its data: recovery drops it, and makes that durable before anything
+else happens, so that no later write of the same data to the same places brings it back. The places of the
+newest record are not used again before there is a newer one or a checkpoint, since recovery reads them.
 
 Where data goes, and when to checkpoint, to clean and to collect, is proposed by a scheduler that nobody needs
 to trust: these programs check what it proposes. *)
@@ -68,7 +69,8 @@ Inductive log_record :=
   | LogDelete (n : name)
   | LogRevert (n : name)
   | LogMove (moves : list (nat * nat))      (* MBAs, and their new places *)
-  | LogGroup (blocks : list (nat * nat)).   (* of several writes: LBAs, and the places of their data *)
+  | LogGroup (blocks : list (nat * nat))    (* of several writes: LBAs, and the places of their data *)
+  | LogHead (bodies : nat) (d : nat * nat). (* of a record in so many more blocks, with their digest *)
 
 (** [xs] for the keys from [k] on. *)
 Fixpoint put_from (k : nat) (xs : list nat) (m : gmap nat nat) : gmap nat nat :=
@@ -94,6 +96,7 @@ Definition apply (r : log_record) (m : maps) : maps :=
   | LogRevert n => Maps (default (live_map m) (snap_maps m !! n)) (snap_maps m) (middle m) (next_mba m)
   | LogMove moves => Maps (live_map m) (snap_maps m) (relocate moves (middle m)) (next_mba m)
   | LogGroup bs => foldl (λ m b, map_write b.1 [b.2] m) m bs
+  | LogHead _ _ => m
   end.
 
 (** ** Codecs of what stands on the device *)
@@ -112,6 +115,7 @@ Definition log_record_into (r : log_record) : nat * (list nat * name) :=
   | LogRevert n => (5, ([], n))
   | LogMove moves => (6, (flat moves, ""%string))
   | LogGroup bs => (7, (flat bs, ""%string))
+  | LogHead k d => (8, ([k; d.1; d.2], ""%string))
   end.
 Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
   match x with
@@ -122,13 +126,15 @@ Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
   | (5, (_, n)) => Some (LogRevert n)
   | (6, (ws, _)) => Some (LogMove (paired ws))
   | (7, (ws, _)) => Some (LogGroup (paired ws))
+  | (8, ([k; a; b], _)) => Some (LogHead k (a, b))
   | _ => None
   end.
 
+Definition record_codec : codec log_record :=
+  mapped log_record_into log_record_of (both number (both (many number) text)).
 (** A record with its number, and the digest of its data. *)
 Definition log_codec : codec (nat * (log_record * (nat * nat))) :=
-  both number (both (mapped log_record_into log_record_of (both number (both (many number) text)))
-    (both number number)).
+  both number (both record_codec (both number number)).
 
 (** Where its data are. *)
 Definition places_of (r : log_record) : list nat :=
@@ -152,7 +158,7 @@ Definition superblock_codec_of (magic : name) : codec geometry :=
           | _ => None
           end)
     (both text (many number)).
-Definition magic : name := "proved-disk 4"%string.
+Definition magic : name := "proved-disk 5"%string.
 Definition superblock_codec : codec geometry := superblock_codec_of magic.
 
 (** ** Which places are in use *)
@@ -228,31 +234,86 @@ Definition checkpoint {A} (y : memory) (k : memory → program block A) : progra
   | None => k y
   end.
 
-Definition has_room (y : memory) : bool :=
-  bool_decide (next_record y - first_record y < log_blocks (shape y)).
-Definition with_room {A} (y : memory) (k : memory → program block A) : program block A :=
-  if has_room y then k y else checkpoint y k.
+(** *** Records that are longer than a block
+
+The words of such a record are the bodies: blocks behind its head, which has their digest. Each body begins
+with the number 0, and no record has that number. So a body is never taken for a record, and a power cut that
+leaves no head leaves no record. *)
+
+Definition body_words : nat := sealed_words - 1.
+(** Bodies that all words go into. *)
+Fixpoint bodies (k : nat) (ws : list nat) : option (list block) :=
+  match k with
+  | 0 => match ws with [] => Some [] | _ => None end
+  | S k =>
+      match seal (0 :: take body_words ws), bodies k (drop body_words ws) with
+      | Some b, Some bs => Some (b :: bs)
+      | _, _ => None
+      end
+  end.
+Definition body_of (b : block) : list nat := match unsealed b with Some ws => drop 1 ws | None => [] end.
+Definition gathered (bs : list block) : option log_record :=
+  match get record_codec (concat (body_of <$> bs)) with Some (r, _) => Some r | None => None end.
+
+(** The blocks of the log that a record of so many words takes; with its number and the digest of its data it
+has three more. *)
+Definition blocks_for (len : nat) : nat :=
+  if decide (len + 3 ≤ sealed_words) then 1 else S (S (PeanoNat.Nat.div len body_words)).
+Definition size_of (r : log_record) : nat := blocks_for (length (put record_codec r)).
+
+(** Its bodies, and its first block, number [n]. *)
+Definition log_pieces (n : nat) (r : log_record) (dg : nat * nat) : option (list block * block) :=
+  match pred (size_of r) with
+  | 0 => match seal (put log_codec (n, (r, dg))) with Some b => Some ([], b) | None => None end
+  | k =>
+      match bodies k (put record_codec r) with
+      | Some bs =>
+          match seal (put log_codec (n, (LogHead k (digest bs), dg))) with
+          | Some b => Some (bs, b)
+          | None => None
+          end
+      | None => None
+      end
+  end.
+Definition head_of (r : log_record) : option (nat * (nat * nat)) :=
+  match r with LogHead k d => Some (k, d) | _ => None end.
+
+(** *** Putting a record into the log *)
+
+(** There is room for so many blocks. *)
+Definition room_for (y : memory) (k : nat) : bool :=
+  bool_decide (k + (next_record y - first_record y) ≤ log_blocks (shape y)).
+Definition has_room (y : memory) : bool := room_for y 1.
+Definition with_room {A} (k : nat) (y : memory) (then_ : memory → program block A) : program block A :=
+  if room_for y k then then_ y else checkpoint y then_.
 
 (** The memory once [r] is in the log; [fr] is free then. *)
 Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
-  Memory (shape y) (apply r (current y)) fr (S (next_record y)) (first_record y) (serial y) (slot y)
+  Memory (shape y) (apply r (current y)) fr (size_of r + next_record y) (first_record y) (serial y) (slot y)
     (places_of r).
 
-(** The data goes into its places and the record, number [n], into the log; [refused] if it does not go in.
-What ends with "_log" does not look at maps: a disk with trees does the same ([ProvedTreeDisk.v]). *)
-Definition append_log {A} (g : geometry) (n : nat) (room : bool) (r : log_record) (data : list block)
+(** Bodies are digested, too. *)
+Definition vouched {A} (bs : list block) (k : program block A) : program block A :=
+  match bs with [] => k | _ => Assume (compared bs) k end.
+
+(** The data goes into its places and the record, number [n], into the log, in any order, and all is flushed
+together; [refused] if it does not go in. What ends with "_log" does not look at maps: a disk with trees does
+the same ([ProvedTreeDisk.v]). *)
+Definition append_log {A} (g : geometry) (n : nat) (room : nat → bool) (r : log_record) (data : list block)
     (refused done : program block A) : program block A :=
   Assume (compared data)
-    match seal (put log_codec (n, (r, digest data))) with
-    | Some b =>
-        if room then
-          write_all (zip (data_address g <$> places_of r) data)
-            (WriteBlock (log_address g n) b (FlushBlocks done))
-        else refused
+    match log_pieces n r (digest data) with
+    | Some (bs, b) =>
+        vouched bs
+          (if room (size_of r) then
+             write_all (zip (data_address g <$> places_of r) data ++
+                 zip (log_address g <$> seq (S n) (length bs)) bs)
+               (WriteBlock (log_address g n) b (FlushBlocks done))
+           else refused)
     | None => refused
     end.
 Definition append {A} (y : memory) : log_record → list block → program block A → program block A →
-    program block A := append_log (shape y) (next_record y) (has_room y).
+    program block A := append_log (shape y) (next_record y) (room_for y).
 
 (** ** Recovery *)
 
@@ -263,7 +324,7 @@ Global Arguments found : clear implicits. Global Arguments Found {_} _ _ _.
 Global Arguments found_next {_} _. Global Arguments found_maps {_} _. Global Arguments found_newest {_} _.
 
 (** [k] goes on with what there is before the newest record and after it, and with its digest; [step] says
-what a record makes of the maps. *)
+what a record makes of the maps. A head whose bodies are not there is dropped, durably. *)
 Fixpoint replay {M A} (step : log_record → M → M) (g : geometry) (fuel : nat) (before now : found M)
     (d : nat * nat) (k : found M → found M → nat * nat → program block A) : program block A :=
   match fuel with
@@ -274,7 +335,18 @@ Fixpoint replay {M A} (step : log_record → M → M) (g : geometry) (fuel : nat
         match unseal log_codec b with
         | Some (n', (r, d')) =>
             if decide (n' = n) then
-              replay step g fuel now (Found (S n) (step r (found_maps now)) (places_of r)) d' k
+              match head_of r with
+              | None => replay step g fuel now (Found (S n) (step r (found_maps now)) (places_of r)) d' k
+              | Some (bodies, db) =>
+                  read_all (log_address g <$> seq (S n) bodies) (λ bs,
+                    Assume (compared bs)
+                      match (if decide (digest bs = db) then gathered bs else None) with
+                      | Some r =>
+                          replay step g fuel now
+                            (Found (S bodies + n) (step r (found_maps now)) (places_of r)) d' k
+                      | None => WriteBlock (log_address g n) blank_block (FlushBlocks (k before now d))
+                      end)
+              end
             else k before now d
         | None => k before now d
         end)
@@ -380,7 +452,7 @@ Definition one_too_many (y : memory) (q : request) : bool :=
 
 (** A request that changes a view goes into the log; [places] are for its data, of those that are free ([fr]).
 [done] goes on with its record and what is free then. *)
-Definition update_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (places : list nat)
+Definition update_log {A} (g : geometry) (n : nat) (room : nat → bool) (fr : gmap nat ()) (places : list nat)
     (q : request) (refused : program block A) (done : log_record → gmap nat () → program block A) :
     program block A :=
   match record_of q places, take_free places fr with
@@ -393,8 +465,12 @@ Definition update_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat 
 Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
   let refused := Done (y, no_room q, []) in
   if one_too_many y q then refused else
-  update_log (shape y) (next_record y) (has_room y) (free y) places q refused
+  update_log (shape y) (next_record y) (room_for y) (free y) places q refused
     (λ r fr, Done (logged y r fr, Ok, [])).
+
+(** The blocks of its record. *)
+Definition size_for (q : request) (places : list nat) : nat :=
+  match record_of q places with Some r => size_of r | None => 1 end.
 
 (** A request; [places] is where the scheduler proposes that its data go. More than it has data for are left
 aside. *)
@@ -409,7 +485,9 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
       | DoFlush => Done (y, Ok, [])
       | DoRestart =>
           recover (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
-      | _ => with_room y (λ y, update y (take (length (data_of q)) places) q)
+      | _ =>
+          let places := take (length (data_of q)) places in
+          with_room (size_for q places) y (λ y, update y places q)
       end
   end.
 
@@ -419,7 +497,10 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
 Definition blocks_of (ws : list (nat * list block)) : list (nat * block) :=
   concat ((λ w, zip (seq w.1 (length w.2)) w.2) <$> ws).
 
-Definition group_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (places : list nat)
+Definition record_of_group (places : list nat) (ws : list (nat * list block)) : log_record :=
+  let bs := blocks_of ws in LogGroup (zip bs.*1 (take (length bs) places)).
+
+Definition group_log {A} (g : geometry) (n : nat) (room : nat → bool) (fr : gmap nat ()) (places : list nat)
     (ws : list (nat * list block)) (none : program block A)
     (all : log_record → gmap nat () → program block A) : program block A :=
   let bs := blocks_of ws in
@@ -437,8 +518,8 @@ Definition group_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat (
 (** All the writes, or none of them: the memory, and whether it was all. *)
 Definition write_group (y : memory) (places : list nat) (ws : list (nat * list block)) :
     program block (memory * bool) :=
-  with_room y (λ y,
-    group_log (shape y) (next_record y) (has_room y) (free y) places ws (Done (y, false))
+  with_room (size_of (record_of_group places ws)) y (λ y,
+    group_log (shape y) (next_record y) (room_for y) (free y) places ws (Done (y, false))
       (λ r fr, Done (logged y r fr, true))).
 
 (** ** Upkeep, which the scheduler asks for *)
@@ -452,7 +533,7 @@ Definition collect (y : memory) : memory :=
   Memory (shape y) (current y) (collected (shape y) (current y) (newest y)) (next_record y) (first_record y)
     (serial y) (slot y) (newest y).
 
-Definition move_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()) (mid : gmap nat nat)
+Definition move_log {A} (g : geometry) (n : nat) (room : nat → bool) (fr : gmap nat ()) (mid : gmap nat nat)
     (moves : list (nat * nat)) (refused : program block A)
     (done : log_record → gmap nat () → program block A) : program block A :=
   match take_free moves.*2 fr with
@@ -465,14 +546,14 @@ Definition move_log {A} (g : geometry) (n : nat) (room : bool) (fr : gmap nat ()
   | None => refused
   end.
 Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
-  move_log (shape y) (next_record y) (has_room y) (free y) (middle (current y)) moves (Done y)
+  move_log (shape y) (next_record y) (room_for y) (free y) (middle (current y)) moves (Done y)
     (λ r fr, Done (logged y r fr)).
 
 Definition maintain (y : memory) (u : upkeep) : program block memory :=
   match u with
   | Checkpoint => checkpoint y Done
   | Collect => Done (collect y)
-  | Clean moves => with_room y (λ y, clean y moves)
+  | Clean moves => with_room (size_of (LogMove moves)) y (λ y, clean y moves)
   end.
 
 (** ** What the scheduler may ask *)

@@ -7,16 +7,22 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds RequestProgress
   ProvedDiskMachine ProvedDiskRefinement.
 
-(** The record of a request goes into a block, and numbers are below the limit of words. *)
+(** The blocks of the log that the record of a request takes at most, and that of several writes. *)
+Definition request_blocks `{!blocks} (q : request) : nat := blocks_for (length (data_of q) + 69).
+Definition writes_blocks `{!blocks} (ws : list (nat * list block)) : nat :=
+  blocks_for (2 * length (blocks_of ws) + 3).
+
+(** The record of a request goes into a block, or a head goes into one; numbers are below the limit of words.
+*)
 Record small_sizes `{!blocks} (g : geometry) (next : nat) (q : request) : Prop := {
-  record_in_block : length (data_of q) + 72 ≤ sealed_words;
+  record_in_blocks : length (data_of q) + 72 ≤ sealed_words ∨ 9 ≤ sealed_words ∧ request_blocks q < limit;
   numbers_below : 256 ≤ limit ∧ length (data_of q) + 72 < limit ∧ disk_blocks g < limit ∧
     data_blocks g < limit ∧ next < limit;
 }.
 
-(** The record of so many blocks goes into a block, and numbers are below the limit of words. *)
+(** So does the record of so many blocks. *)
 Record small_group `{!blocks} (g : geometry) (next : nat) (ws : list (nat * list block)) : Prop := {
-  one_record : 2 * length (blocks_of ws) + 6 ≤ sealed_words;
+  one_record : 2 * length (blocks_of ws) + 6 ≤ sealed_words ∨ 9 ≤ sealed_words ∧ writes_blocks ws < limit;
   numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks g < limit ∧
     data_blocks g < limit ∧ next < limit;
 }.
@@ -54,21 +60,17 @@ Qed.
 (** *** Requests *)
 
 (** The stated sizes: the request has no fault, there is a snapshot left for it and a place for each of its
-blocks, its record goes into a block, numbers are below the limit of words, and the log has room or the maps
-  go
-into a slot. *)
+blocks, its record goes into blocks, numbers are below the limit of words, and the log has room for it or is
+as long, and the maps go into a slot. *)
 Record admissible y q : Prop := {
   no_fault : faults_of y q = [];
   snapshot_left : one_too_many y q = false;
   places_left : base.size (used_places (current y) (newest y)) + length (data_of q) ≤ data_blocks (shape y);
   sizes_small : small_sizes (shape y) (next_record y) q;
-  log_goes_on : log_can_go_on y;
+  log_goes_on : log_can_go_on_for (request_blocks q) y;
 }.
 
 Context `{!blocks_laws}.
-
-Lemma characters_length n : length (characters n) = String.length n.
-Proof. induction n as [|c n IH]; simpl; congruence. Qed.
 
 Lemma characters_below n w : w ∈ characters n → w < 256.
 Proof.
@@ -76,37 +78,62 @@ Proof.
   apply Ascii.nat_ascii_bounded.
 Qed.
 
-Lemma name_fits y q k n r data :
-  small_sizes (shape y) (next_record y) q → valid_name n = true → k < 256 →
-    put log_codec (next_record y, (r, digest data)) =
-    (next_record y :: k :: 0 :: length (characters n) :: characters n) ++ [(digest data).1; (digest data).2] →
-  record_fits y r data.
+(** *** The record goes into the log *)
+
+Lemma blocks_for_more len len' : len ≤ len' → blocks_for len ≤ blocks_for len'.
 Proof.
-  intros [Hwords (Hlimit&_&_&_&Hnext)] Hn Hk Hput. unfold record_fits. rewrite Hput.
-  assert (String.length n ≤ 64) as Hlen.
-  { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
-  pose proof (characters_length n). apply seal_digest; [apply digest_below|simpl; lia|].
-  intros w. rewrite !elem_of_cons. intros [->|[->|[->|[->|?%characters_below]]]]; lia.
+  intros Hlen. unfold blocks_for.
+  destruct (decide (len + 3 ≤ sealed_words)), (decide (len' + 3 ≤ sealed_words)); try lia.
+  destruct (decide (body_words = 0)) as [->|]; [simpl; lia|].
+  pose proof (Nat.div_le_mono len len' body_words). lia.
+Qed.
+
+Lemma goes_on_less y k k' : k' ≤ k → log_can_go_on_for k y → log_can_go_on_for k' y.
+Proof.
+  intros Hk [Hroom%bool_decide_eq_true_1|[Hlog Hslot]]; [left; apply bool_decide_eq_true_2; lia|].
+  right. split; [lia|done].
+Qed.
+
+Lemma request_words q places r : record_of q places = Some r → length places = length (data_of q) →
+  named_well q → length (put record_codec r) ≤ length (data_of q) + 69.
+Proof.
+  intros Hr Hlen Hnamed. destruct q; simplify_eq/=; rewrite ?app_length, ?put_numbers; simpl;
+    rewrite ?characters_length; try lia.
+Qed.
+
+Lemma record_blocks q places r : record_of q places = Some r → length places = length (data_of q) →
+  named_well q → size_of r ≤ request_blocks q.
+Proof. intros Hr Hlen Hnamed. apply blocks_for_more. by eapply request_words. Qed.
+
+Lemma record_below q places r k : record_of q places = Some r → named_well q → 256 ≤ k →
+  length places < k → (∀ w, w ∈ places → w < k) →
+  (match q with DoWrite lba _ => lba < k ∧ S (length places) < k | DoUnmap lba count => lba < k ∧ count < k
+    | _ => True end) → ∀ w, w ∈ put record_codec r → w < k.
+Proof.
+  intros Hr Hnamed Hk Hlen Hplaces Hq w. destruct q; simplify_eq/=;
+    rewrite ?put_numbers, ?elem_of_cons, ?elem_of_app, ?elem_of_cons, ?elem_of_nil.
+  - intros [->|[->|[[->|Hin]|[->|[]]]]]; [lia|lia|lia|by apply Hplaces|lia].
+  - lia.
+  - intros [->|[->|[->|Hw%characters_below]]]; rewrite ?characters_length; lia.
+  - intros [->|[->|[->|Hw%characters_below]]]; rewrite ?characters_length; lia.
+  - intros [->|[->|[->|Hw%characters_below]]]; rewrite ?characters_length; lia.
 Qed.
 
 Lemma record_goes_in y q places r :
   faults_of y q = [] → small_sizes (shape y) (next_record y) q → record_of q places = Some r →
   length places = length (data_of q) → (∀ p, p ∈ places → p < data_blocks (shape y)) →
-  record_fits y r (data_of q).
+  record_goes y r (data_of q).
 Proof.
   intros Hfaults Hq Hr Hlen Hplaces. pose proof Hq as [Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext)].
-  assert (∀ n, misses (current y) n = [] → valid_name n = true) as Hmisses.
-  { unfold misses. intros n. by destruct (valid_name n). }
-  destruct q as [lba data|lba count'|n|n|n| | |]; simplify_eq/=.
-  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba _]|]; [|done].
-    apply write_record_fits; try lia; [apply digest_below|]. intros p Hp%Hplaces. lia.
-  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; [|done].
-    apply (seal_digest [next_record y; 2; 2; lba; count'; 0]); simpl; [apply digest_below|lia|].
-    intros w. rewrite !elem_of_cons, elem_of_nil. lia.
-  - unfold clashes in Hfaults. eapply (name_fits _ _ 3 n); [exact Hq| |lia|simpl; by rewrite put_numbers].
-    by destruct (valid_name n).
-  - eapply (name_fits _ _ 4 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
-  - eapply (name_fits _ _ 5 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
+  pose proof (no_faults_named y q Hfaults) as Hnamed.
+  pose proof (record_blocks q places r Hr Hlen Hnamed) as Hsize. destruct (digest_below (data_of q)).
+  apply pieces_fit; try done; [apply digest_below|lia|lia| |].
+  - destruct Hwords as [Hshort|[_ ?]]; [|lia].
+    unfold request_blocks, blocks_for in Hsize. rewrite decide_True in Hsize by lia. lia.
+  - eapply record_below; [done..| | | |]; [lia|lia| |].
+    + intros p Hp%Hplaces. lia.
+    + destruct q as [lba data|lba count'|n|n|n| | |]; try done; simpl in *;
+        unfold exceeds in Hfaults; destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; try done; lia.
 Qed.
 
 Lemma execute_read_places {A} g places (k : list block → program block A) m :
@@ -134,9 +161,10 @@ Proof.
   assert (∀ r, record_of q places = Some r →
     (execute (perform y places q) (Medium f [])).1.1.2 = Ok) as Hchange.
   { intros r Hr.
-    pose proof Hq as [? ? _ ? ?]. apply (refusal_has_reason y _ q r fr); try done.
-    eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
-      Hin. }
+    pose proof Hq as [Hfaults ? _ ? Hlog]. apply (long_refusal_has_reason y _ q r fr); try done.
+    - eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
+        Hin.
+    - eapply goes_on_less; [|exact Hlog]. eapply record_blocks; [done..|by eapply no_faults_named]. }
   destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
   - done.
   - unfold perform. simpl.
@@ -181,23 +209,27 @@ Record admissible_group y ws : Prop := {
   places_for_all : base.size (used_places (current y) (newest y)) + length (blocks_of ws) ≤
     data_blocks (shape y);
   group_small : small_group (shape y) (next_record y) ws;
-  log_of_all : log_can_go_on y;
+  log_of_all : log_can_go_on_for (writes_blocks ws) y;
 }.
 
 (** Of places that are free the record goes into a block. *)
 Lemma group_goes_in y ws places fr :
   in_range (shape y) ws → small_group (shape y) (next_record y) ws → length places = length (blocks_of ws) →
   take_free places (free y) = Some fr → (∀ p, is_Some (free y !! p) → p < data_blocks (shape y)) →
-  record_fits y (LogGroup (zip (blocks_of ws).*1 places)) (blocks_of ws).*2.
+  record_goes y (LogGroup (zip (blocks_of ws).*1 places)) (blocks_of ws).*2 ∧
+  size_of (LogGroup (zip (blocks_of ws).*1 places)) = writes_blocks ws.
 Proof.
   intros Hrange [Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext)] Hlen Hfree Hbelow.
-  apply group_record_fits; try done; [apply digest_below|..].
-  - rewrite zip_with_length, fmap_length. lia.
-  - rewrite zip_with_length, fmap_length. lia.
-  - intros [l p] Hb. split; simpl.
-    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
-    + apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
-      pose proof (Hbelow p (proj1 (Hin p Hb))). lia.
+  assert (length (zip (blocks_of ws).*1 places) = length (blocks_of ws)) as Hpairs.
+  { rewrite zip_with_length, fmap_length. lia. }
+  assert (∀ b, b ∈ zip (blocks_of ws).*1 places → b.1 < limit ∧ b.2 < limit) as Hblocks.
+  { intros [l p] Hb. split; simpl.
+    - apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
+    - apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
+      pose proof (Hbelow p (proj1 (Hin p Hb))). lia. }
+  split; [|by rewrite group_size, Hpairs]. destruct Hrecord as [Hshort|[Hwords Hlong]].
+  - apply fits_goes, group_record_fits; rewrite ?Hpairs; try done. apply digest_below.
+  - apply group_record_goes; rewrite ?Hpairs; try done. apply digest_below.
 Qed.
 
 Lemma maps_perform : performs_admissible D size places_for Collect represents
@@ -207,7 +239,8 @@ Proof.
   - intros y f d ws places Hy [Hsize _] _. by eapply within_write_group.
   - intros y f d ws places [(m0&rs&_&_&_&[_ Hbelow]&_) _] [_ [Hrange _ Hsmall Hlog]] Hplan.
     apply places_for_free in Hplan as (Hlen&fr&Hfree).
-    apply (group_refusal_has_reason _ _ _ fr); try done. by eapply group_goes_in.
+    destruct (group_goes_in y ws places fr Hrange Hsmall Hlen Hfree Hbelow) as [Hgoes Hsize].
+    apply (long_group_refusal_has_reason _ _ _ fr); try done. by rewrite Hsize.
   - intros y f d ws Hy [Hsize [Hrange Hroom Hsmall Hlog]] _. exists (collect y).
     split_and!; [done|by apply represents_collected|done|by split|by apply places_after_collection|done].
 Qed.

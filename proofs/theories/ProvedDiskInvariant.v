@@ -1,6 +1,7 @@
 (** What a device holds of a disk, and what memory knows of it. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk.
+From LogDisk Require Export ProvedDiskRecords.
 
 (** ** Reading the maps *)
 
@@ -12,15 +13,13 @@ Definition reachable (m : maps) (x : nat) : Prop := ∃ vm l, is_view m vm ∧ v
 Definition well_formed (m : maps) (fr : gmap nat ()) : Prop :=
   ∀ x, reachable m x → x < next_mba m ∧ ∃ p, middle m !! x = Some p ∧ fr !! p = None.
 
-(** A record in the log has the digest of its data. *)
-Notation logged_record := (log_record * (nat * nat))%type.
-
-(** It changes no block past the end of the disk. *)
+(** A record changes no block past the end of the disk. It is not the head of another one. *)
 Definition in_bounds (g : geometry) (r : log_record) : Prop :=
   match r with
   | LogWrite lba places => lba + length places ≤ disk_blocks g
   | LogUnmap lba count => lba + count ≤ disk_blocks g
   | LogGroup bs => ∀ b, b ∈ bs → b.1 < disk_blocks g
+  | LogHead _ _ => False
   | _ => True
   end.
 
@@ -60,9 +59,9 @@ Definition torn_unread (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g → 
 Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list logged_record) : Prop := {
   at_checkpoint : holds_checkpoint g f s ser fst m0;
   log_bounded : ∀ i r, rs !! i = Some r → in_bounds g r.1;
-  at_log : ∀ i r, rs !! i = Some r → unseal log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
-  at_stale : ∀ i n r, unseal log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
-  log_fits : length rs ≤ log_blocks g;
+  at_log : ∀ old r rest, rs = old ++ r :: rest → lies_at g f (fst + total old) r;
+  at_stale : ∀ i n r, unseal log_codec (f (log_address g i)) = Some (n, r) → n < fst + total rs;
+  log_fits : total rs ≤ log_blocks g;
   log_positive : 0 < log_blocks g;
   log_unread : torn_unread g;
   log_numbered : 0 < fst;
@@ -96,20 +95,28 @@ Record confirmed (y : memory) f (rs : list logged_record) : Prop := {
 (** Memory [y] and a device that holds [f] are the disk [d]. *)
 Definition represents (y : memory) f (d : disk block) : Prop :=
   (∃ m0 rs, durable (shape y) f (slot y) (serial y) (first_record y) m0 rs ∧
-     next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ placed y ∧ confirmed y f rs) ∧
+     next_record y = first_record y + total rs ∧ current y = replayed m0 rs ∧ placed y ∧ confirmed y f rs) ∧
   well_formed (current y) (free y) ∧ agrees (shape y) f (current y) d.
 
 (** [f] with a blank where the next record goes. *)
 Definition blanked (y : memory) f (a : nat) : block :=
   if decide (a = log_address (shape y) (next_record y)) then blank_block else f a.
-(** There is a next record, but it has not all of its data. Without it, they are the disk [d]. *)
+(** There is a next record, but it has not all of its data; *)
+Definition without_data (y : memory) f : Prop := ∃ m0 rs r,
+  durable (shape y) f (slot y) (serial y) (first_record y) m0 (rs ++ [r]) ∧
+  next_record y = first_record y + total rs ∧ current y = replayed m0 rs ∧ newest y = newest_of rs ∧
+  proper_places (shape y) (places_of r.1) ∧
+  (compared (blocks_at (shape y) f (places_of r.1)) = true →
+   digest (blocks_at (shape y) f (places_of r.1)) ≠ r.2).
+(** or its head, but not all of its bodies. *)
+Definition without_bodies (y : memory) f : Prop := ∃ k db dg,
+  unseal log_codec (f (log_address (shape y) (next_record y))) = Some (next_record y, (LogHead k db, dg)) ∧
+  room_for y (S k) = true ∧
+  (compared (bodies_at (shape y) f (next_record y) k) = true →
+   digest (bodies_at (shape y) f (next_record y) k) ≠ db).
+(** Without it, they are the disk [d]. *)
 Definition unconfirmed (y : memory) f (d : disk block) : Prop :=
-  represents y (blanked y f) d ∧ ∃ m0 rs r,
-    durable (shape y) f (slot y) (serial y) (first_record y) m0 (rs ++ [r]) ∧
-    next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ newest y = newest_of rs ∧
-    proper_places (shape y) (places_of r.1) ∧
-    (compared (blocks_at (shape y) f (places_of r.1)) = true →
-     digest (blocks_at (shape y) f (places_of r.1)) ≠ r.2).
+  represents y (blanked y f) d ∧ (without_data y f ∨ without_bodies y f).
 
 (** What recovery finds is the disk [d]. *)
 Definition recoverable (g : geometry) (d : disk block) f : Prop :=
@@ -151,7 +158,7 @@ Lemma durable_moved f f' g s ser fst m0 rs :
   durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
   intros Hheld Hf [_ Hin Hlog Hstale Hfits Hpos Hwhole Hnum]. split; try done.
-  - intros i r. rewrite Hf. apply Hlog.
+  - intros old r rest Hrs. apply (lies_at_same g f); [by intros|by eapply Hlog].
   - intros i n r. rewrite Hf. apply Hstale.
 Qed.
 
@@ -233,17 +240,6 @@ Proof.
 Qed.
 
 (** ** Codecs *)
-
-Lemma flat_paired xs : paired (flat xs) = xs.
-Proof. induction xs as [|[a b] xs IH]; simpl; [done|by rewrite IH]. Qed.
-
-Lemma log_round_trips : round_trips log_codec.
-Proof.
-  repeat (apply both_round_trips; try apply number_round_trips). apply mapped_round_trips.
-  - repeat apply both_round_trips; try apply many_round_trips;
-    auto using number_round_trips, text_round_trips.
-  - intros []; simpl; rewrite ?flat_paired; done.
-Qed.
 
 Lemma header_round_trips : round_trips header_codec.
 Proof. repeat apply both_round_trips; apply number_round_trips. Qed.

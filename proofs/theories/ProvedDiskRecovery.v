@@ -11,46 +11,74 @@ Implicit Types (f : contents block) (d : disk block) (P : contents block → Pro
 
 (** What replay has found after the records [rs]. *)
 Definition found_of {M} (step : log_record → M → M) (fst : nat) (x : M) (rs : list logged_record) : found M :=
-  Found (fst + length rs) (foldl (λ x r, step r.1 x) x rs) (newest_of rs).
+  Found (fst + total rs) (foldl (λ x r, step r.1 x) x rs) (newest_of rs).
 Definition without_last (rs : list logged_record) : list logged_record := take (pred (length rs)) rs.
 
 Lemma start_found {M} (step : log_record → M → M) fst x :
   Found fst x [] = found_of step fst x [] ∧ found_of step fst x [] = found_of step fst x (without_last []).
-Proof. unfold found_of. simpl. by rewrite Nat.add_0_r. Qed.
+Proof. split; [|done]. unfold found_of. by rewrite total_nil, Nat.add_0_r. Qed.
 
 Lemma before_snoc (rs : list logged_record) r : without_last (rs ++ [r]) = rs.
 Proof. unfold without_last. rewrite app_length, Nat.add_1_r. apply take_app. Qed.
 
-Lemma found_snoc {M} (step : log_record → M → M) fst x rs r dg : found_of step fst x (rs ++ [(r, dg)]) =
-  Found (S (found_next (found_of step fst x rs))) (step r (found_maps (found_of step fst x rs))) (places_of
-    r).
-Proof. unfold found_of, newest_of. rewrite app_length, last_snoc, foldl_app. simpl. f_equal. lia. Qed.
+Lemma found_snoc {M} (step : log_record → M → M) fst x rs r dg k : size_of r = k →
+  found_of step fst x (rs ++ [(r, dg)]) =
+  Found (k + found_next (found_of step fst x rs)) (step r (found_maps (found_of step fst x rs)))
+    (places_of r).
+Proof.
+  intros <-. unfold found_of, newest_of. rewrite total_snoc, last_snoc, foldl_app. simpl. f_equal. lia.
+Qed.
 
 Lemma digest_snoc rs r dg : digest_of (rs ++ [(r, dg)]) = dg.
 Proof. unfold digest_of. by rewrite last_snoc. Qed.
 
-Lemma crash_safe_replay {M A} P (Q : A → medium block → Prop) (step : log_record → M → M) x g f s ser fst m0
-    rs
-    k :
-  durable g f s ser fst m0 rs → safe P (Medium f []) →
-  crash_safe P Q (k (found_of step fst x (without_last rs)) (found_of step fst x rs) (digest_of rs))
-    (Medium f []) →
-  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
-  crash_safe P Q
-    (replay step g fuel (found_of step fst x (without_last old)) (found_of step fst x old) (digest_of old) k)
-    (Medium f []).
+(** The records [rs] stand in the log, one behind the other. *)
+Definition stand (g : geometry) f (fst : nat) (rs : list logged_record) : Prop :=
+  (∀ old r rest, rs = old ++ r :: rest → lies_at g f (fst + total old) r ∧ in_bounds g r.1) ∧
+  total rs ≤ log_blocks g.
+
+Lemma durable_stand g f s ser fst m0 rs : durable g f s ser fst m0 rs → stand g f fst rs.
 Proof.
-  intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
-  - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
-    unfold read_block. simpl. destruct (unseal _ _) as [[n [r dg]]|] eqn:Hn; [|done].
-    rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
-  - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
-    destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
-    rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
-    destruct r as [r dg]. rewrite decide_True by done. specialize (IH (old ++ [(r, dg)]) fuel).
-    rewrite found_snoc, before_snoc, digest_snoc in IH. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
-    rewrite app_length. simpl. lia.
+  intros Hdur. split; [|apply Hdur]. intros old r rest Hrs. split; [by eapply at_log|].
+  apply (log_bounded _ _ _ _ _ _ _ Hdur (length old)). by rewrite Hrs, list_lookup_middle.
 Qed.
+
+Lemma no_head g r : in_bounds g r → head_of r = None.
+Proof. by destruct r. Qed.
+
+Section Replaying.
+Context {M A : Type} (P : contents block → Prop) (Q : A → medium block → Prop) (step : log_record → M → M).
+Context (x : M) (g : geometry) (f : contents block) (fst : nat) (rs : list logged_record).
+Context (k : found M → found M → nat * nat → program block A).
+Local Notation replay_from fuel old :=
+  (replay step g fuel (found_of step fst x (without_last old)) (found_of step fst x old) (digest_of old) k).
+
+(** Replay comes to the end of the records. *)
+Lemma crash_safe_replay : stand g f fst rs → safe P (Medium f []) →
+  crash_safe P Q (replay_from (log_blocks g - length rs) rs) (Medium f []) →
+  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
+  crash_safe P Q (replay_from fuel old) (Medium f []).
+Proof.
+  intros [Hstand Hfits] HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
+  - rewrite app_nil_r in Hrs. by subst.
+  - pose proof (length_total rs) as Hlen. rewrite Hrs, app_length in Hlen at 1. simpl in Hlen.
+    destruct (Hstand _ _ _ Hrs) as [Hlies Hbounds].
+    destruct fuel as [|fuel]; [lia|]. cbn [replay]. split; [done|]. unfold read_block. cbn [unflushed overlay
+      stable]. specialize (IH (old ++ [r]) fuel). rewrite before_snoc in IH.
+    destruct r as [r dg]. rewrite digest_snoc in IH.
+    pose proof (size_positive r) as Hsize. unfold lies_at in Hlies. cbn [Datatypes.fst snd] in Hlies, Hbounds.
+    cbn [found_of found_next].
+    destruct (pred (size_of r)) as [|bodies] eqn:Hbodies.
+    + rewrite Hlies, decide_True, (no_head _ _ Hbounds) by done.
+      rewrite (found_snoc step fst x old r dg 1) in IH by lia. apply IH; [by rewrite Hrs, <-(assoc_L (++))|].
+      rewrite app_length. simpl. lia.
+    + destruct Hlies as [Hlies Hgathered]. rewrite Hlies, decide_True by done. cbn [head_of].
+      apply crash_safe_read_all; [done|]. split; [done|]. intros _. fold (bodies_at g f (fst + total old)
+        (S bodies)). rewrite decide_True, Hgathered by done.
+      rewrite (found_snoc step fst x old r dg (S (S bodies))) in IH by lia.
+      apply IH; [by rewrite Hrs, <-(assoc_L (++))|]. rewrite app_length. simpl. lia.
+Qed.
+End Replaying.
 
 (** The log is replayed on [x], whatever that is, and its newest record confirmed or dropped. *)
 Lemma crash_safe_log {M A} P (Q : A → medium block → Prop) (step : log_record → M → M) x y f d k :
@@ -64,44 +92,103 @@ Lemma crash_safe_log {M A} P (Q : A → medium block → Prop) (step : log_recor
 Proof.
   intros Hrec HP Hk. assert (recoverable (shape y) d f) as Hr by by exists y.
   pose proof (safe_recoverable _ _ _ _ Hr HP) as Hsafe. set (g := shape y) in *.
-  assert (∀ m0 rs, durable g f (slot y) (serial y) (first_record y) m0 rs →
-    crash_safe P Q (confirm g (found_of step (first_record y) x (without_last rs))
-      (found_of step (first_record y) x rs) (digest_of rs) k) (Medium f []) →
+  set (confirming := λ before now dg, confirm g before now dg k).
+  (* from the end of the records on *)
+  assert (∀ rs, stand g f (first_record y) rs →
+    crash_safe P Q (replay step g (log_blocks g - length rs)
+      (found_of step (first_record y) x (without_last rs)) (found_of step (first_record y) x rs)
+      (digest_of rs) confirming) (Medium f []) →
     crash_safe P Q (replay step g (log_blocks g) (Found (first_record y) x []) (Found (first_record y) x [])
-      (digest []) (λ before now dg, confirm g before now dg k)) (Medium f [])) as Hstart.
-  { intros m0 rs Hdur Hc.
-    pose proof (crash_safe_replay P Q step x _ _ _ _ _ _ _ (λ before now dg, confirm g before now dg k)
-      Hdur Hsafe Hc rs [] (log_blocks g) eq_refl) as Hreplay.
+      (digest []) confirming) (Medium f [])) as Hstart.
+  { intros rs Hstand Hc.
+    pose proof (crash_safe_replay P Q step x g f _ rs confirming Hstand Hsafe Hc rs [] (log_blocks g) eq_refl)
+      as Hreplay.
     destruct (start_found step (first_record y) x) as [-> Heq]. rewrite Heq at 1. apply Hreplay. simpl. lia. }
+  (* no record behind them *)
+  assert (∀ m0 rs, durable g f (slot y) (serial y) (first_record y) m0 rs →
+    crash_safe P Q (confirming (found_of step (first_record y) x (without_last rs))
+      (found_of step (first_record y) x rs) (digest_of rs)) (Medium f []) →
+    crash_safe P Q (replay step g (log_blocks g) (Found (first_record y) x []) (Found (first_record y) x [])
+      (digest []) confirming) (Medium f [])) as Hends.
+  { intros m0 rs Hdur Hc. apply (Hstart rs); [by eapply durable_stand|].
+    destruct (log_blocks g - length rs) as [|fuel]; [done|]. split; [done|].
+    unfold read_block. cbn [unflushed overlay stable found_of found_next].
+    destruct (unseal _ _) as [[n [r dg]]|] eqn:Hn; [|done].
+    rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia. }
+  (* the newest record is there *)
+  assert (∀ f' m0 rs, represents y f' d → (∀ i r, rs !! i = Some r → in_bounds g r.1) →
+    holds_checkpoint g f (slot y) (serial y) (first_record y) m0 →
+    next_record y = first_record y + total rs → current y = replayed m0 rs → confirmed y f' rs →
+    safe P (Medium f' []) →
+    crash_safe P Q (confirming (found_of step (first_record y) x (without_last rs))
+      (found_of step (first_record y) x rs) (digest_of rs)) (Medium f' [])) as Hconfirms.
+  { intros f' m0 rs Hy Hin Hheld Hnext Hcur [Hnewest _ _ Hthere] Hsafe'.
+    unfold confirming, confirm. apply crash_safe_read_all; [done|]. split; [done|].
+    intros _. cbn [found_of found_newest]. rewrite Hnewest in Hthere. rewrite decide_True by done.
+    unfold found_of. rewrite <-Hnext, <-Hnewest. by apply (Hk f' m0). }
   destruct Hrec as [Hy|Hy].
-  - pose proof Hy as [(m0&rs&Hdur&Hnext&Hcur&_&[Hnewest _ _ Hthere]) _].
-    apply (Hstart _ _ Hdur). unfold confirm. apply crash_safe_read_all; [done|]. split; [done|].
-    intros _. simpl. rewrite Hnewest in Hthere. rewrite decide_True by done.
-    unfold found_of. rewrite <-Hnext, <-Hnewest. apply (Hk f m0); try done; apply Hdur.
-  - pose proof Hy as [Hblanked (m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)].
-    pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos.
-    destruct (log_unread _ _ _ _ _ _ _ Hdur (log_address g (next_record y))) as [Hwhole Htorn];
-      [by apply log_address_bound|].
-    assert (∀ f', (∀ a, a ≠ log_address g (next_record y) → f' a = f a) →
+  { pose proof Hy as [(m0&rs&Hdur&Hnext&Hcur&_&Hconf) _]. apply (Hends _ _ Hdur).
+    apply (Hconfirms f m0); try done; apply Hdur. }
+  pose proof Hy as [Hblanked Hwithout].
+  assert (0 < log_blocks g ∧ torn_unread g) as [Hpos Hunread].
+  { destruct Hblanked as [(m0&rs&Hdur&_) _]. split; apply Hdur. }
+  destruct (Hunread (log_address g (next_record y))) as [Hwhole Htorn]; [by apply log_address_bound|].
+  assert (∀ k, has_room y = true → (∀ f', represents y f' d → (∀ a, f' a = blanked y f a) →
+    crash_safe P Q k (Medium f' [])) → crash_safe P Q
+      (WriteBlock (log_address g (next_record y)) blank_block (FlushBlocks k)) (Medium f [])) as Hdrop.
+  { intros k' Hroom Hk'. assert (∀ f', (∀ a, a ≠ log_address g (next_record y) → f' a = f a) →
       no_record (f' (log_address g (next_record y))) → represents y f' d) as Hdropped.
-    { intros f' Hold Hnone. apply (represents_blanked y (blanked y f)); [done| |intros a _ Ha|done].
-      - unfold has_room. apply bool_decide_eq_true_2. pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits.
-        rewrite app_length in Hfits. simpl in *. rewrite Hnext. clear -Hfits. lia.
-      - unfold blanked. fold g. by rewrite decide_False, Hold. }
-    apply (Hstart _ _ Hdur). unfold confirm. apply crash_safe_read_all; [done|]. split; [done|].
-    intros Hcompared. rewrite before_snoc. simpl in *. unfold newest_of, digest_of in *.
-    rewrite last_snoc in *. rewrite decide_False by by apply Hno.
-    unfold found_of, newest_of. rewrite <-Hnext, <-Hnewest. apply crash_safe_commit.
-    + done.
-    + intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|[Hla|Hla]].
-      * right. eapply unconfirmed_ext; [|done]. intros a.
+    { intros f' Hold Hnone. apply (represents_no_record y (blanked y f)); [done|done| |done].
+      intros a _ Ha. unfold blanked. fold g. by rewrite decide_False, Hold. }
+    apply crash_safe_commit.
+    - done.
+    - intros f' Hold Hla. apply HP. exists y. split; [done|]. destruct Hla as [Hla|[Hla|Hla]].
+      + right. eapply unconfirmed_ext; [|done]. intros a.
         by destruct (decide (a = log_address g (next_record y))) as [->|]; [|apply Hold].
-      * left. apply Hdropped; [done|]. rewrite Hla. apply blank_record.
-      * left. apply Hdropped; [done|]. apply unsealed_record, Htorn; [done|].
+      + left. apply Hdropped; [done|]. rewrite Hla. apply blank_record.
+      + left. apply Hdropped; [done|]. apply unsealed_record, Htorn; [done|].
         pose proof (log_address_bound g (next_record y) Hpos). unfold superblock. lia.
-    + intros f' Hla Hold. apply (Hk f' m0); try done; [apply Hdur| |].
-      * apply Hdropped; [done|]. rewrite Hla. apply blank_record.
-      * intros i r' Hi. eapply (log_bounded _ _ _ _ _ _ _ Hdur), lookup_app_l_Some, Hi.
+    - intros f' Hla Hold. apply Hk'.
+      + apply Hdropped; [done|]. rewrite Hla. apply blank_record.
+      + intros a. unfold blanked. fold g. destruct (decide _) as [->|]; [done|by apply Hold]. }
+  destruct Hwithout as [(m0&rs&r&Hdur&Hnext&Hcur&Hnewest&_&Hno)|(bodies&db&dg&Hhead&Hroom&Hno)].
+  - apply (Hends _ _ Hdur). unfold confirming, confirm. apply crash_safe_read_all; [done|]. split; [done|].
+    intros Hcompared. rewrite before_snoc. cbn [found_of found_newest found_next] in *.
+    unfold newest_of, digest_of in *. rewrite last_snoc in *. rewrite decide_False by by apply Hno.
+    unfold found_of. rewrite <-Hnext. apply Hdrop.
+    + pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite total_snoc in Hfits.
+      pose proof (size_positive r.1). apply bool_decide_eq_true_2. unfold g in *. lia.
+    + intros f' Hy' _. unfold newest_of. rewrite <-Hnewest. apply (Hk f' m0); try done; [apply Hdur|].
+      intros i r' Hi. eapply (log_bounded _ _ _ _ _ _ _ Hdur), lookup_app_l_Some, Hi.
+  - pose proof Hblanked as [(m0&rs&Hdur&Hnext&Hcur&_&Hconf) _].
+    apply bool_decide_eq_true_1 in Hroom.
+    assert (holds_checkpoint g f (slot y) (serial y) (first_record y) m0) as Hheld.
+    { eapply holds_same; [|apply Hdur]. intros a Ha. unfold blanked. rewrite decide_False; [done|].
+      by eapply checkpoint_no_log. }
+    apply (Hstart rs).
+    + destruct (durable_stand _ _ _ _ _ _ _ Hdur) as [Hstand Hfits]. split; [|done].
+      intros old r rest Hrs. destruct (Hstand _ _ _ Hrs) as [Hlies ?]. split; [|done].
+      eapply (lies_before _ _ _ _ rs 1); [done|unfold g in *; lia| |done]. intros i Hi.
+      unfold blanked. fold g. rewrite decide_False; [done|]. intros Heq. apply Hi. exists 0.
+      split; [lia|]. by rewrite Nat.add_0_r, <-Hnext.
+    + pose proof (length_total rs) as Hlen.
+      destruct (log_blocks g - length rs) as [|fuel] eqn:Hfuel; [unfold g in *; lia|]. split; [done|].
+      unfold read_block. cbn [unflushed overlay stable found_of found_next]. rewrite <-Hnext. fold g in Hhead.
+      rewrite Hhead, decide_True by done. cbn [head_of]. apply crash_safe_read_all; [done|].
+      fold (bodies_at g f (next_record y) bodies). split; [done|]. intros Hc.
+      rewrite decide_False by by apply Hno. apply Hdrop.
+      * apply bool_decide_eq_true_2. unfold g in *. lia.
+      * intros f' Hy' Hf'. apply (Hconfirms f' m0); try done; [apply Hdur| |].
+        -- eapply confirmed_frame; [|done]. intros p _. apply Hf'.
+        -- by eapply safe_represents.
+Qed.
+
+Lemma recoverable_holds y f d : represents y f d ∨ unconfirmed y f d →
+  ∃ m0, holds_checkpoint (shape y) f (slot y) (serial y) (first_record y) m0.
+Proof.
+  intros [[(m0&rs&Hdur&_) _]|[[(m0&rs&Hdur&_) _] _]]; exists m0; [apply Hdur|].
+  eapply holds_same; [|apply Hdur]. intros a Ha. unfold blanked. rewrite decide_False; [done|].
+  eapply checkpoint_no_log; [done|apply Hdur].
 Qed.
 
 (** What is free may be looked up again. *)
@@ -168,10 +255,10 @@ Proof.
       unfold body_address. lia.
     + rewrite negb_involutive. intros h. rewrite Hold by done. rewrite Hheader. intros [= <-]. simpl. lia.
     + done.
-    + done.
+    + intros old r rest Hrs. by destruct old.
     + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale.
-      lia.
-    + lia.
+      rewrite ?total_nil. lia.
+    + rewrite ?total_nil. lia.
     + done.
     + done.
     + lia.
@@ -273,10 +360,6 @@ Proof.
   - apply collected_below.
   - intros p. apply collected_kept.
 Qed.
-
-Lemma recoverable_holds y f d : represents y f d ∨ unconfirmed y f d →
-  ∃ m0, holds_checkpoint (shape y) f (slot y) (serial y) (first_record y) m0.
-Proof. intros [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; apply Hdur. Qed.
 
 Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) g f d k :
   recoverable g d f → (∀ f, recoverable g d f → P f) →

@@ -63,9 +63,9 @@ Proof.
       * apply lookup_ge_None_1 in Hb. by rewrite lookup_ge_None_2 by (by rewrite seq_length).
     + intros [n x]. rewrite (Hat 2 blank_block) by done. intros ->%blank_number. simpl. lia.
     + done.
-    + done.
-    + intros i n r. rewrite Hlog. intros ->%blank_record. lia.
-    + lia.
+    + intros old r rest Hrs. by destruct old.
+    + intros i n r. rewrite Hlog. intros ->%blank_record. rewrite ?total_nil. lia.
+    + rewrite ?total_nil. lia.
     + done.
     + done.
     + lia.

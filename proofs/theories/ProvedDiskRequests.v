@@ -187,7 +187,7 @@ Lemma crash_safe_update_log {A} (P : contents block → Prop) (Q : A → medium 
   crash_safe P Q refused (Medium f []) →
   (∀ r fr f', record_of q places = Some r → in_bounds (shape y) r →
     represents (logged y r fr) f' (effect q d) → crash_safe P Q (done r fr) (Medium f' [])) →
-  crash_safe P Q (update_log (shape y) (next_record y) (has_room y) (free y) places q refused done)
+  crash_safe P Q (update_log (shape y) (next_record y) (room_for y) (free y) places q refused done)
     (Medium f []).
 Proof.
   intros Hy Hnone HP HP' Hrefused Hdone. pose proof Hy as (_&Hwf&Hag). unfold update_log.
@@ -213,7 +213,7 @@ Lemma crash_safe_group_log {A} (P : contents block → Prop) (Q : A → medium b
   crash_safe P Q none (Medium f []) →
   (∀ r fr f', in_bounds (shape y) r → in_range (shape y) ws →
     represents (logged y r fr) f' (written_all d ws) → crash_safe P Q (all r fr) (Medium f' [])) →
-  crash_safe P Q (group_log (shape y) (next_record y) (has_room y) (free y) places ws none all) (Medium f []).
+  crash_safe P Q (group_log (shape y) (next_record y) (room_for y) (free y) places ws none all) (Medium f []).
 Proof.
   intros Hy HP HP' Hnone Hall. pose proof Hy as (_&Hwf&Hag). unfold group_log.
   set (bs := blocks_of ws). set (at_ := take (length bs) places). cbv zeta.
@@ -244,7 +244,7 @@ Lemma crash_safe_move_log {A} (P : contents block → Prop) (Q : A → medium bl
   crash_safe P Q refused (Medium f []) →
   (∀ fr f', represents (logged y (LogMove moves) fr) f' d →
     crash_safe P Q (done (LogMove moves) fr) (Medium f' [])) →
-  crash_safe P Q (move_log (shape y) (next_record y) (has_room y) (free y) mid moves refused done)
+  crash_safe P Q (move_log (shape y) (next_record y) (room_for y) (free y) mid moves refused done)
     (Medium f []).
 Proof.
   intros Hy Hmid HP Hrefused Hdone. pose proof Hy as (_&Hwf&Hag). unfold move_log.
@@ -289,11 +289,11 @@ Proof.
 Qed.
 End Logging.
 
-Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) y k f d :
+Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) n y k f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
-  crash_safe P Q (with_room y k) (Medium f []).
-Proof. intros Hy HP Hk. unfold with_room. destruct (has_room y);
+  crash_safe P Q (with_room n y k) (Medium f []).
+Proof. intros Hy HP Hk. unfold with_room. destruct (room_for y n);
   [by apply Hk|by eapply crash_safe_checkpoint]. Qed.
 
 Lemma crash_safe_update y f d places q :
@@ -328,7 +328,7 @@ Proof.
   unfold perform. destruct (faults_of y q) as [|e es] eqn:Hnone; [|split; [done|by apply refused_answers]].
   set (proposed := take (length (data_of q)) places).
   assert (is_Some (record_of q proposed) → crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q)
-    (with_room y (λ y, update y proposed q)) (Medium f [])) as Hupdate.
+    (with_room (size_for q proposed) y (λ y, update y proposed q)) (Medium f [])) as Hupdate.
   { intros Hr. eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 Hshape.
     pose proof (crash_safe_update y1 f1 d proposed q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
   destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (apply Hupdate; by eexists).

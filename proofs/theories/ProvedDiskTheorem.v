@@ -18,9 +18,9 @@ What is assumed:
   back from it. [byte_blocks_laws] proves it of lists of bytes;
 - [blocks_laws], too: no two lists of blocks in [compared] have the same digest. That set is any. The machine
   stops where a program would take the digest of another list ([Assume]), so the theorem is about runs in
-  which the lists that are digested do not collide: the data of writes and moves, and what recovery reads of
-  the newest record's data. A digest that fits into a block collides somewhere, so it cannot be assumed of
-  all lists;
+  which the lists that are digested do not collide: the data of writes and moves, the bodies of records that
+  are longer than a block, and what recovery reads of such bodies and of the newest record's data. A digest
+  that fits into a block collides somewhere, so it cannot be assumed of all lists;
 - what a torn header or log record leaves does not unseal ([torn_unread]; a new disk of the machine,
   [fresh], has it). [sectors_tear_unread] proves it where sectors are written whole, and no two of the blocks
   that are sealed or read back have one digest ([Sectors.v]);

@@ -46,7 +46,7 @@ Definition maps_of (s : SharedTree.state) (x : beside) : tree_maps :=
 
 (** The shape of the disk, and the size of its trees. *)
 Definition tree_superblock : codec (geometry * (nat * nat)) :=
-  both (ProvedDisk.superblock_codec_of "proved-disk trees 3"%string) (both number number).
+  both (ProvedDisk.superblock_codec_of "proved-disk trees 4"%string) (both number number).
 
 (** ** Which places are in use *)
 
@@ -84,10 +84,11 @@ Definition checkpoint {A} (y : memory) (k : memory → program block A) : progra
     (free_pages (page_blocks y) (pages y) new)
     (λ z, k (if decide (TreeStore.serial z = serial y) then y else committed y z)).
 
-Definition has_room (y : memory) : bool :=
-  bool_decide (next_record y - first_record y < log_blocks (shape y)).
-Definition with_room {A} (y : memory) (k : memory → program block A) : program block A :=
-  if has_room y then k y else checkpoint y k.
+Definition room_for (y : memory) (k : nat) : bool :=
+  bool_decide (k + (next_record y - first_record y) ≤ log_blocks (shape y)).
+Definition has_room (y : memory) : bool := room_for y 1.
+Definition with_room {A} (k : nat) (y : memory) (then_ : memory → program block A) : program block A :=
+  if room_for y k then then_ y else checkpoint y then_.
 
 (** [k] goes on with the memory; with nothing if this is no disk. *)
 Definition recover {A} (k : option memory → program block A) : program block A :=
@@ -138,13 +139,14 @@ Definition one_too_many (y : memory) (q : request) : bool :=
 
 (** The memory once [r] is in the log; [fr] is free then. *)
 Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
-  Memory (shape y) (apply_record bits r (current y)) (pages y) fr (S (next_record y)) (first_record y)
+  Memory (shape y) (apply_record bits r (current y)) (pages y) fr (ProvedDisk.size_of r + next_record y)
+    (first_record y)
     (serial y) (slot y) (ProvedDisk.places_of r) (tree_size y).
 
 Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
   let refused := Done (y, no_room q, []) in
   if one_too_many y q then refused else
-  ProvedDisk.update_log (shape y) (next_record y) (has_room y) (free y) places q refused
+  ProvedDisk.update_log (shape y) (next_record y) (room_for y) (free y) places q refused
     (λ r fr, Done (logged y r fr, Ok, [])).
 
 (** A request; [places] is where the scheduler proposes that its data go. *)
@@ -159,15 +161,17 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
       | DoFlush => Done (y, Ok, [])
       | DoRestart =>
           recover (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
-      | _ => with_room y (λ y, update y (take (length (data_of q)) places) q)
+      | _ =>
+          let places := take (length (data_of q)) places in
+          with_room (ProvedDisk.size_for q places) y (λ y, update y places q)
       end
   end.
 
 (** Several writes in one record. *)
 Definition write_group (y : memory) (places : list nat) (ws : list (nat * list block)) :
     program block (memory * bool) :=
-  with_room y (λ y,
-    ProvedDisk.group_log (shape y) (next_record y) (has_room y) (free y) places ws (Done (y, false))
+  with_room (ProvedDisk.size_of (ProvedDisk.record_of_group places ws)) y (λ y,
+    ProvedDisk.group_log (shape y) (next_record y) (room_for y) (free y) places ws (Done (y, false))
       (λ r fr, Done (logged y r fr, true))).
 
 (** ** Upkeep, which the scheduler asks for *)
@@ -189,8 +193,8 @@ Definition maintain (y : memory) (u : upkeep) : program block memory :=
   match u with
   | Keep ProvedDisk.Checkpoint => checkpoint y Done
   | Keep ProvedDisk.Collect => Done (collect y)
-  | Keep (ProvedDisk.Clean moves) => with_room y (λ y,
-      ProvedDisk.move_log (shape y) (next_record y) (has_room y) (free y) (places (current y)) moves (Done y)
+  | Keep (ProvedDisk.Clean moves) => with_room (ProvedDisk.size_of (LogMove moves)) y (λ y,
+      ProvedDisk.move_log (shape y) (next_record y) (room_for y) (free y) (places (current y)) moves (Done y)
         (λ r fr, Done (logged y r fr)))
   | Walk w n => Done (walk_on y w n)
   end.

@@ -253,22 +253,23 @@ Local Notation runs_within := (runs_within size).
 Definition tree_device_blocks g ts : nat := device_blocks g + ts.2.
 
 Definition tree_recovery_ios g ts : nat :=
-  1 + (store_reads (layout_of g) (2 ^ bits) (S ts.1) + (log_blocks g + (3 + data_blocks g))).
+  1 + (store_reads (layout_of g) (2 ^ bits) (S ts.1) + (log_ios g + (3 + data_blocks g))).
 Definition tree_change_ios y : nat := T.page_blocks y + slot_blocks (T.shape y) + 6.
 Definition tree_request_ios y (q : request) : nat :=
   match q with
   | DoRead _ _ count => count
   | DoFlush => 0
   | DoRestart => tree_recovery_ios (T.shape y) (T.tree_size y)
-  | _ => tree_change_ios y + length (data_of q)
+  | _ => tree_change_ios y + data_ios (length (data_of q))
   end.
 Definition tree_upkeep_ios y (u : T.upkeep) : nat :=
   match u with
   | T.Keep Checkpoint => T.page_blocks y + slot_blocks (T.shape y) + 3
-  | T.Keep (Clean moves) => tree_change_ios y + 2 * length moves
+  | T.Keep (Clean moves) => tree_change_ios y + (length moves + data_ios (length moves))
   | T.Keep Collect | T.Walk _ _ => 0
   end.
-Definition tree_group_ios y (ws : list (nat * list block)) : nat := tree_change_ios y + length (blocks_of ws).
+Definition tree_group_ios y (ws : list (nat * list block)) : nat :=
+  tree_change_ios y + data_ios (length (blocks_of ws)).
 
 (** ** Recovery *)
 
@@ -277,29 +278,19 @@ Lemma within_tree_recover {A} n g ts s0 on x0 d f (k : option T.memory → progr
   (∀ r m, runs_within n (k r) m) →
   runs_within (tree_recovery_ios g ts + n) (T.recover bits k) (Medium f []).
 Proof.
-  intros Hrec Hsize Hk. unfold tree_device_blocks in Hsize.
-  assert (∃ s ser fst m0 rs, @durable _ (trees_format bits ts s0 on x0) torn g f s ser fst m0 rs ∧
-    proper_places g (newest_of rs)) as (s&ser&fst&m0&rs&Hdur&Hproper).
-  { destruct Hrec as (z&<-&[[(m0&rs&Hdur&_&_&_&[Hnewest Hproper _ _]) _]|[_ (m0&rs&r&Hdur&_&_&_&Hproper&_)]]).
-    - rewrite Hnewest in Hproper. by do 5 eexists.
-    - do 5 eexists. split; [exact Hdur|]. unfold newest_of. by rewrite last_snoc. }
-  pose proof (at_checkpoint _ _ _ _ _ _ _ Hdur) as [Hsuper Hstored Hfirst _ _ Hheight Hpages].
-  pose proof (log_positive _ _ _ _ _ _ _ Hdur) as Hpos. pose proof Hsize as Hblocks.
+  intros (z&<-&Hz) Hsize Hk. unfold tree_device_blocks in Hsize.
+  destruct (@recoverable_holds _ (trees_format bits ts s0 on x0) torn z f d Hz) as [m0 Hheld].
+  pose proof Hheld as [Hsuper Hstored Hfirst _ _ Hheight Hpages]. pose proof Hsize as Hblocks.
   unfold device_blocks in Hblocks. unfold tree_recovery_ios, T.recover. rewrite <-Hheight.
-  set (reads := store_reads _ _ _). set (others := log_blocks g + (3 + data_blocks g)).
+  set (reads := store_reads _ _ _). set (others := log_ios (shape z) + (3 + data_blocks (shape z))).
   replace (1 + (reads + others) + n) with (S (reads + (others + n))) by lia.
   split; [unfold superblock; lia|]. unfold read_block. simpl. rewrite Hsuper.
   eapply within_store_recover; [exact Hstored| | | |]; simpl; unfold others.
   - intros b. pose proof (header_address_bound b). lia.
-  - intros i Hi. unfold body_address. destruct s; lia.
+  - intros i Hi. unfold body_address. destruct (slot z); lia.
   - intros m p Hp%Hpages. unfold page_address, data_address. lia.
-  - intros on' Hsub Hstored'. simpl. rewrite Hfirst.
-    pose proof (within_replay size (3 + data_blocks g + n) g f s ser fst m0 rs (apply_record bits)
-      (maps_of s0 x0) (λ before now dg, confirm g before now dg (λ r, let 'Found n0 t ps := r in
-        k (Some (T.Memory g t on' (T.collected g t ps) n0 fst ser s ps ts)))) Hdur) as Hreplay.
-    destruct (start_found (apply_record bits) fst (maps_of s0 x0)) as [-> Heq]. rewrite Heq at 1.
-    rewrite <-Nat.add_assoc. apply Hreplay with (rest := rs); [lia| |done|simpl; lia].
-    apply within_confirm; [done|lia|done|]. by intros [? ? ?].
+  - intros on' Hsub Hstored'. simpl. rewrite Hfirst, <-Nat.add_assoc.
+    apply (within_log (F := trees_format bits ts s0 on x0) size n z d f); [done|lia|]. by intros [? ? ?].
 Qed.
 
 (** ** Checkpoints, and what needs room in the log *)
@@ -341,20 +332,26 @@ Proof.
     apply (Hk' _ (flush_blocks _)).
 Qed.
 
-Lemma within_tree_room {A} n (k : T.memory → program block A) m :
+Lemma within_tree_room {A} n room (k : T.memory → program block A) m :
   (∀ y m, T.shape y = T.shape y0 → T.free y = T.free y0 →
     places (T.current y) = places (T.current y0) → runs_within (n + 3) (k y) m) →
-  runs_within (tree_change_ios y0 + n) (T.with_room y0 k) m.
+  runs_within (tree_change_ios y0 + n) (T.with_room room y0 k) m.
 Proof.
-  intros Hk. unfold T.with_room, tree_change_ios. destruct (T.has_room y0).
+  intros Hk. unfold T.with_room, tree_change_ios. destruct (T.room_for y0 room).
   - apply runs_within_more with (n + 3); [lia|by apply Hk].
   - apply runs_within_more with (T.page_blocks y0 + slot_blocks (T.shape y0) + 3 + (n + 3)); [lia|].
     by apply within_tree_checkpoint.
 Qed.
 End Changes.
 
-Lemma tree_room_positive y : T.has_room y = true → 0 < log_blocks (T.shape y).
-Proof. unfold T.has_room. rewrite bool_decide_eq_true. lia. Qed.
+Lemma tree_room_within y k : T.room_for y k = true → k ≤ log_blocks (T.shape y).
+Proof. unfold T.room_for. rewrite bool_decide_eq_true. lia. Qed.
+
+Lemma tree_no_faults_named y q : T.faults_of y q = [] → named_well q.
+Proof.
+  destruct q as [lba data|lba count|n|n|n| | |from lba count]; simpl; try done;
+    unfold T.clashes, T.misses; destruct (valid_name n) eqn:Hn; try done; intros _; by apply valid_length.
+Qed.
 
 (** ** Every request, and several writes at once *)
 
@@ -367,14 +364,15 @@ Lemma within_tree_perform y f d places q :
   runs_within (tree_request_ios y q) (T.perform bits y places q) (Medium f []).
 Proof.
   intros Hy Hsize. pose proof (λ p, tree_free_below _ _ _ p Hy) as Hbelow. unfold T.perform.
-  destruct (T.faults_of y q); [|by destruct (tree_request_ios _ _)].
-  assert (∀ places, runs_within (tree_change_ios y + length (data_of q))
-    (T.with_room y (λ y, T.update bits y places q)) (Medium f [])) as Hchange.
-  { intros ps. apply within_tree_room; [done|]. intros y1 m Hshape Hfree _. unfold T.update.
-    destruct (T.one_too_many y1 q); [done|]. rewrite <-(Nat.add_0_r (length (data_of q) + 3)).
+  destruct (T.faults_of y q) eqn:Hfaults; [|by destruct (tree_request_ios _ _)].
+  pose proof (tree_no_faults_named y q Hfaults) as Hnamed.
+  assert (∀ places room, runs_within (tree_change_ios y + data_ios (length (data_of q)))
+    (T.with_room room y (λ y, T.update bits y places q)) (Medium f [])) as Hchange.
+  { intros ps room. apply within_tree_room; [done|]. intros y1 m Hshape Hfree _. unfold T.update.
+    destruct (T.one_too_many y1 q); [done|]. rewrite <-(Nat.add_0_r (data_ios (length (data_of q)) + 3)).
     unfold tree_device_blocks in Hsize.
-    apply within_update_log; rewrite ?Hshape, ?Hfree; [lia|done| |done|done].
-    rewrite <-Hshape. apply tree_room_positive. }
+    apply within_update_log; rewrite ?Hshape, ?Hfree; [lia|done| |done|done|done].
+    rewrite <-Hshape. apply tree_room_within. }
   destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (by apply Hchange).
   - done.
   - cbn [tree_request_ios]. rewrite <-(Nat.add_0_r (tree_recovery_ios _ _)).
@@ -400,9 +398,9 @@ Proof.
   intros Hy Hsize. pose proof (λ p, tree_free_below _ _ _ p Hy) as Hbelow.
   unfold T.write_group, tree_group_ios.
   apply within_tree_room; [done|]. intros y1 m Hshape Hfree _.
-  rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)). unfold tree_device_blocks in Hsize.
+  rewrite <-(Nat.add_0_r (data_ios (length (blocks_of ws)) + 3)). unfold tree_device_blocks in Hsize.
   apply within_group_log; rewrite ?Hshape, ?Hfree; [lia|done| |done|done].
-  rewrite <-Hshape. apply tree_room_positive.
+  rewrite <-Hshape. apply tree_room_within.
 Qed.
 
 Lemma within_tree_maintain y f d u :
@@ -414,9 +412,10 @@ Proof.
   destruct u as [[| |moves]|w n]; cbn [tree_upkeep_ios T.maintain]; try done.
   - rewrite <-(Nat.add_0_r (_ + 3)). by apply within_tree_checkpoint.
   - apply within_tree_room; [done|]. intros y1 m1 Hshape Hfree Hplaces.
-    rewrite <-(Nat.add_0_r (2 * length moves + 3)). unfold tree_device_blocks in Hsize.
+    rewrite <-(Nat.add_0_r (length moves + data_ios (length moves) + 3)).
+    unfold tree_device_blocks in Hsize.
     apply within_move_log; rewrite ?Hshape, ?Hfree, ?Hplaces; try done; [lia|..].
-    + rewrite <-Hshape. apply tree_room_positive.
+    + rewrite <-Hshape. apply tree_room_within.
     + intros x p Hp. eapply Hmid, lookup_weaken, Ht. exact Hp.
 Qed.
 End Bounds.

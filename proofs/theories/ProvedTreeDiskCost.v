@@ -70,24 +70,36 @@ Definition goes_into_log y places q : Prop := ∃ r fr,
   take_free places (T.free y) = Some fr ∧ length places = length (data_of q) ∧
   is_Some (seal (put log_codec (T.next_record y, (r, digest (data_of q))))) ∧ T.has_room y = true.
 
-(** A write of [n] blocks costs [n + 1] block writes and one flush, whatever snapshots there are; so does
-another
-change, without data. No node is written. *)
-Theorem tree_update_cost y places q m : goes_into_log y places q →
-  cost (T.perform bits y places q) m = (0, S (length (data_of q)), 1).
+(** A write of [n] blocks costs [n] block writes, those of its record, and one flush, whatever snapshots there
+are; so does another change, without data. No node is written. *)
+Theorem tree_long_update_cost y places q r fr m :
+  T.faults_of y q = [] → T.one_too_many y q = false → record_of q places = Some r →
+  take_free places (T.free y) = Some fr → length places = length (data_of q) →
+  record_goes (with_maps y no_maps) r (data_of q) → T.room_for y (size_of r) = true →
+  cost (T.perform bits y places q) m = (0, size_of r + length (data_of q), 1).
 Proof.
-  intros (r&fr&Hfaults&Hone&Hr&Hfree&Hlen&Hfits&Hroom). unfold T.perform. rewrite Hfaults, (take_ge places)
+  intros Hfaults Hone Hr Hfree Hlen Hgoes Hroom. unfold T.perform. rewrite Hfaults, (take_ge places)
     by lia.
-  assert (cost (T.with_room y (λ y, T.update bits y places q)) m = (0, S (length (data_of q)), 1)) as Hcost.
-  { unfold T.with_room. rewrite Hroom. unfold T.update, update_log. rewrite Hone, Hr, Hfree, decide_True by
-    done.
+  assert (size_for q places = size_of r) as Hsize by (unfold size_for; by rewrite Hr).
+  assert (cost (T.with_room (size_for q places) y (λ y, T.update bits y places q)) m =
+    (0, size_of r + length (data_of q), 1)) as Hcost.
+  { unfold T.with_room. rewrite Hsize, Hroom. unfold T.update, update_log.
+    rewrite Hone, Hr, Hfree, decide_True by done.
     destruct (execute_append (with_maps y no_maps) r (data_of q) (Done (y, no_room q, []) : program block
       T.outcome)
       (Done (T.logged bits y r fr, Ok, [])) m) as (m' & _ & Hcost); [done|done|by eapply record_length|].
     unfold append in Hcost. cbn [with_maps shape next_record] in Hcost.
-    change (has_room (with_maps y no_maps)) with (T.has_room y) in Hcost. rewrite Hroom in *.
+    change (room_for (with_maps y no_maps)) with (T.room_for y) in Hcost.
     unfold T.outcome in *. by apply Hcost. }
   by destruct q; simplify_eq/=.
+Qed.
+
+Theorem tree_update_cost y places q m : goes_into_log y places q →
+  cost (T.perform bits y places q) m = (0, S (length (data_of q)), 1).
+Proof.
+  intros (r&fr&Hfaults&Hone&Hr&Hfree&Hlen&Hfits&Hroom).
+  destruct (fits_goes (with_maps y no_maps) r (data_of q) Hfits) as [Hsize Hgoes].
+  rewrite (tree_long_update_cost y places q r fr) by (by rewrite ?Hsize). by rewrite Hsize.
 Qed.
 
 (** ** Checkpoints *)

@@ -106,7 +106,7 @@ Proof.
   split; [|split; [done|]].
   - exists m0, rs. split_and!; try done.
     + split; try done; [by apply Hheld|..].
-      * intros i r. rewrite Hlog. apply Hat.
+      * intros old r rest Hrs. apply (lies_at_same _ f); [by intros|by eapply Hat].
       * intros i n r. rewrite Hlog. apply Hstale.
     + eapply confirmed_frame; [|done]. intros p Hp. apply Hf. right. by exists p.
   - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by left.
@@ -117,9 +117,13 @@ Lemma unconfirmed_held y f d :
     @holds_checkpoint _ F' (shape y) f (slot y) (serial y) (first_record y) m0) →
   @unconfirmed _ F torn y f d → @unconfirmed _ F' torn y f d.
 Proof.
-  intros Hheld [Hy (m0&rs&r&[Hheld0 Hin Hat Hstale Hfits Hpos Hwhole Hnum]&?&?&?&?&Hno)].
-  split; [|exists m0, rs, r; split_and!; try done; split; by auto].
+  intros Hheld [Hy Hwithout].
+  split; [|destruct Hwithout as
+    [(m0&rs&r&[Hheld0 Hin Hat Hstale Hfits Hpos Hwhole Hnum]&?&?&?&?&Hno)|Hbodies]; [left|by right];
+    exists m0, rs, r; split_and!; try done; split; by auto].
   eapply represents_held; [|done|done|exact Hy]. intros m1 Hm1.
+  assert (0 < log_blocks (shape y)) as Hpos.
+  { destruct Hy as [(m2&rs&Hdur&_) _]. apply Hdur. }
   assert (∀ (G : checkpoint_format) a, @checkpoint_address _ G (shape y) (slot y) a → blanked y f a = f a)
     as Hsame.
   { intros G a Ha. unfold blanked. rewrite decide_False; [done|]. by eapply checkpoint_no_log. }

@@ -122,8 +122,10 @@ Proof.
   - exists (middle_to m (ProvedTreeMaps.places (T.current y))), [].
     split_and!; simpl; [|by rewrite Nat.add_0_r|done|..].
     + split; simpl; try done; try lia.
+      * intros old r rest Hrs. by destruct old.
       * intros i n r. erewrite spared_log by done. intros Hn.
-        apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. simpl in *. lia.
+        apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. rewrite ?total_nil. simpl in *. lia.
+      * rewrite total_nil. lia.
       * apply (log_unread _ _ _ _ _ _ _ Hdur).
       * pose proof (log_numbered _ _ _ _ _ _ _ Hdur). simpl in *. lia.
     + split; simpl; [|done]. intros x p Hp. eapply Hmid. by eapply lookup_weaken.
@@ -165,13 +167,13 @@ Proof.
     by eapply committed_represents.
 Qed.
 
-Lemma crash_safe_tree_room {A} P (Q : A → medium block → Prop) y k f d :
+Lemma crash_safe_tree_room {A} P (Q : A → medium block → Prop) n y k f d :
   tree_represents y f d → (∀ f, tree_recoverable_of (T.tree_size y) (T.shape y) d f → P f) →
   (∀ y' f', tree_represents y' f' d → T.shape y' = T.shape y → T.tree_size y' = T.tree_size y →
     crash_safe P Q (k y') (Medium f' [])) →
-  crash_safe P Q (T.with_room y k) (Medium f []).
+  crash_safe P Q (T.with_room n y k) (Medium f []).
 Proof.
-  intros Hy HP Hk. unfold T.with_room. destruct (T.has_room y);
+  intros Hy HP Hk. unfold T.with_room. destruct (T.room_for y n);
     [by apply Hk|by eapply crash_safe_tree_checkpoint].
 Qed.
 
@@ -189,7 +191,8 @@ Proof.
     intros f' Hf'. apply HP. by exists s0, on, x0. }
   assert (∃ m0, holds_trees bits size s0 on x0 (shape z) f (slot z) (serial z) (first_record z) m0 ∧
     torn_unread (shape z)) as (m0 & [Hsuper Hstored Hfirst Hshown Hkeys Hheight Hpages] & Hwhole).
-  { destruct Hz as [[(m0&rs&Hdur&_) _]|[_ (m0&rs&r&Hdur&_)]]; exists m0; split; apply Hdur. }
+  { destruct (@recoverable_holds _ (format_of size s0 on x0) torn z f d Hz) as [m0 Hm0]. exists m0.
+    split; [exact Hm0|]. destruct Hz as [[(m1&rs&Hdur&_) _]|[[(m1&rs&Hdur&_) _] _]]; apply Hdur. }
   unfold T.recover. split; [done|]. unfold read_block. simpl. rewrite Hsuper.
   apply (TreeStore.recover_safe beside_codec (layout_of (shape z)) bits (SharedTree.height s0)) with
     (s := s0) (on := on) (x := x0) (n := serial z) (sl := slot z); [done|done|].

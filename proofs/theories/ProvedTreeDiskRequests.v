@@ -122,7 +122,8 @@ Proof.
       split; [done|]. split; [by left|done]. }
   set (proposed := take (length (data_of q)) places).
   assert (is_Some (record_of q proposed) → crash_safe (outcome_left (T.shape y) s q)
-    (answered_with (T.shape y) s q) (T.with_room y (λ y, T.update bits y proposed q)) (Medium f [])) as
+    (answered_with (T.shape y) s q) (T.with_room (size_for q proposed) y (λ y, T.update bits y proposed q))
+    (Medium f [])) as
       Hupdate.
   { intros Hr. destruct Hy as [Hsize Hy]. eapply crash_safe_tree_room; [done|by rewrite Hsize|].
     intros y1 f1 Hy1 Hshape Hsize1. rewrite Hsize in Hsize1.
@@ -275,7 +276,9 @@ Proof.
     2:{ split; [constructor|by intros ? ?%elem_of_nil]. }
     2:{ by intros ? ?%elem_of_nil. }
     split; simpl; try done; try lia.
+    + intros old r rest Hrs. by destruct old.
     + intros i n r. rewrite Hlog. intros ->%blank_record. lia.
+    + rewrite total_nil. lia.
   - intros x (vm&l&[->|[n Hn]]&Hx); simpl in *; by rewrite lookup_empty in *.
   - split; [done|]. intros n. simpl. rewrite lookup_empty. constructor.
 Qed.

@@ -34,7 +34,7 @@ Definition tree_records (r : log_record) : list (record nat) :=
   | LogSnapshot n => [RDelete n; RSnapshot n]
   | LogDelete n => [RDelete n]
   | LogRevert n => [RRevert n]
-  | LogMove _ => []
+  | LogMove _ | LogHead _ _ => []
   | LogGroup bs => (λ b, RWrite b.1 [b.2]) <$> bs
   end.
 
@@ -220,7 +220,7 @@ Qed.
 Theorem apply_record_shown (r : log_record) t m : trees_show t m →
   trees_show (apply_record bits r t) (ProvedDisk.apply r m).
 Proof.
-  intros Ht. unfold apply_record. destruct r as [lba ps|lba count|n|n|n|moves|bs]; simpl.
+  intros Ht. unfold apply_record. destruct r as [lba ps|lba count|n|n|n|moves|bs|k d]; simpl.
   - by apply (carry_out_shown (RWrite lba ps)).
   - by apply (carry_out_shown (RUnmap lba count)).
   - destruct (carry_out_shown (RDelete n) t m Ht I) as [Hdel Hnamed].
@@ -233,6 +233,7 @@ Proof.
     split; simpl; [apply Ht| |done]. intros x. by rewrite Hdom, (shows_known _ _ Ht).
   - revert t m Ht. induction bs as [|b bs IH]; intros t m Ht; simpl; [done|].
     apply IH. by apply (carry_out_shown (RWrite b.1 [b.2])).
+  - done.
 Qed.
 
 Lemma records_shown (rs : list (log_record * (nat * nat))) t m : trees_show t m →
@@ -327,7 +328,7 @@ Lemma apply_record_changed s g (r : log_record) t : kept_trees bits levels s →
 Proof.
   intros Hs Hc Hg Hr. assert (Forall (within blocks) (tree_records r)) as Hrs.
   { unfold ProvedDiskInvariant.in_bounds in Hr. rewrite Hg in Hr.
-    destruct r as [lba ps|lba count|n|n|n|moves|bs]; simpl in *; repeat constructor; try done.
+    destruct r as [lba ps|lba count|n|n|n|moves|bs|k d]; simpl in *; repeat constructor; try done.
     apply Forall_forall. intros r (b & -> & Hb)%elem_of_list_fmap. simpl. specialize (Hr b Hb). lia. }
   pose proof (carry_all_changed s _ t Hs Hc Hrs) as Hall. unfold apply_record. by destruct r.
 Qed.

@@ -71,7 +71,7 @@ Section Disks.
 Context `{!blocks, !blocks_laws} {torn : tearing block} (trees : nat * nat) (g : geometry).
 
 (** I/Os of changes of so many blocks, with whole maps. *)
-Definition change_ios (n : nat) : nat := slot_blocks g + n + 6.
+Definition change_ios (n : nat) : nat := slot_blocks g + data_ios n + 6.
 
 Lemma maps_end size : device_blocks g ≤ size →
   ends_any_request proved_programs size places_for Collect (represents_as g shape represents) admissible
@@ -88,11 +88,11 @@ Proof.
     intros q Hq. by apply admissible_collected.
   - intros y f d places q [_ Hy]. by eapply plan_answered.
   - done.
-  - unfold change_ios. lia.
+  - intros n n' Hn%data_ios_more. unfold change_ios. lia.
 Qed.
 
 (** With trees, from the shape and the size of the trees. *)
-Definition tree_change_ios_of (n : nat) : nat := trees.2 + slot_blocks g + 6 + n.
+Definition tree_change_ios_of (n : nat) : nat := trees.2 + slot_blocks g + 6 + data_ios n.
 Definition tree_request_ios_of bits (q : request) : nat :=
   match q with
   | DoRead _ _ count => count
@@ -122,7 +122,7 @@ Proof.
     split; [split; try done; by apply collected_goes_on|]. by apply tree_places_after_collection.
   - intros y f d places q (_&_&Hy). by eapply tree_plan_answered.
   - done.
-  - unfold tree_change_ios_of. lia.
+  - intros n n' Hn%data_ios_more. unfold tree_change_ios_of. lia.
 Qed.
 
 Lemma maps_safe_only :

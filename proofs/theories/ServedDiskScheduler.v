@@ -2,8 +2,8 @@
 them has its turn.
 
 Requests wait in the order in which they arrived. The scheduler takes the oldest one ([next_job]). If that is
-a short write, the short writes behind it are taken too, as many as go into one log record, and all are
-performed together. If they are refused together, each is performed alone. [build/proved-disk serve] runs
+a short write, the short writes behind it are taken too, up to so many blocks ([most]), and all are performed
+together. If they are refused together, each is performed alone. [build/proved-disk serve] runs
 [next_job], which is extracted.
 
 The disk behind the queue is any machine that ends each job in a bounded number of turns ([job_ends]);

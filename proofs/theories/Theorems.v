@@ -12,7 +12,8 @@ From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogSt
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement Composition
   CompositionAtWork LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require TreeDiskTheorem TreeDiskWitnesses.
-From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
+From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution
+  ProvedDiskLongRecords.
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid ProvedDiskAnswers LegDiskProgress
   LegDiskGroups LegDiskResync Progress.
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
@@ -846,7 +847,7 @@ Proof. apply byte_blocks_laws. Qed.
 Theorem codecs_round_trip :
   round_trips log_codec ∧ round_trips header_codec ∧ round_trips superblock_codec ∧ round_trips maps_codec.
 Proof.
-  split_and!; [apply ProvedDiskInvariant.log_round_trips|apply ProvedDiskInvariant.header_round_trips|
+  split_and!; [apply ProvedDiskRecords.log_round_trips|apply ProvedDiskInvariant.header_round_trips|
     apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
 Qed.
 
@@ -886,6 +887,23 @@ Theorem group_cost `{blocks} y places ws fr m : let bs := blocks_of ws in
   cost (write_group y places ws) m = (0, S (length bs), 1).
 Proof. apply ProvedDiskProgress.group_cost. Qed.
 
+(** However many blocks: a record that is longer than a block takes several of the log. They are written with
+the data, and flushed with them: one flush for all. *)
+Theorem long_update_cost `{blocks} y places q r fr m :
+  faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
+  take_free places (free y) = Some fr → length places = length (data_of q) →
+  record_goes y r (data_of q) → room_for y (size_of r) = true →
+  cost (perform y places q) m = (0, size_of r + length (data_of q), 1).
+Proof. apply ProvedDiskProgress.long_update_cost. Qed.
+
+Theorem long_group_cost `{blocks} y places ws fr m :
+  let bs := blocks_of ws in let r := LogGroup (zip bs.*1 places) in
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
+  take_free places (free y) = Some fr → record_goes y r bs.*2 → room_for y (size_of r) = true →
+  (execute (write_group y places ws) m).1.2 = true ∧
+  cost (write_group y places ws) m = (0, size_of r + length bs, 1).
+Proof. apply ProvedDiskProgress.long_group_cost. Qed.
+
 Theorem read_cost `{blocks} y places from lba count m :
   ∃ n, n ≤ count ∧ cost (perform y places (DoRead from lba count)) m = (n, 0, 0).
 Proof. apply ProvedDiskProgress.read_cost. Qed.
@@ -912,6 +930,16 @@ Theorem group_is_taken `{blocks} y ws m :
   (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
 Proof. apply ProvedDiskProgress.group_is_taken. Qed.
 
+(** And so are writes of any number of blocks: their record takes so many blocks of the log. *)
+Theorem long_group_is_taken `{blocks} y ws m :
+  let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
+  digests_below digest limit → Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
+  base.size (used_places (current y) (newest y)) + n ≤ data_blocks g → 9 ≤ sealed_words →
+  256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  blocks_for (2 * n + 3) < limit → ProvedDiskProgress.log_can_go_on_for (blocks_for (2 * n + 3)) y →
+  (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
+Proof. apply ProvedDiskProgress.long_group_is_taken. Qed.
+
 (** No more places are in use than blocks are mapped, by all views together, and the newest record has. After
 a checkpoint there is none. *)
 Theorem used_at_most_mapped m kept :
@@ -929,6 +957,13 @@ Proof. apply ProvedDiskExecution.life_exists. Qed.
 (** The hypotheses are true of its blocks and digests. *)
 Theorem proved_disk_hypotheses_hold : @blocks_laws ProvedDiskExecution.small.
 Proof. apply ProvedDiskExecution.small_laws. Qed.
+
+(** And one with records that take two blocks of the log, which power cuts leave without their bodies, without
+their heads, torn, without their data, and whole. The hypotheses are true of its blocks and digests. *)
+Theorem long_records_execution : @blocks_laws ProvedDiskLongRecords.tiny ∧ ∃ x x',
+  fresh (@proved_disk ProvedDiskLongRecords.tiny ProvedDiskLongRecords.behind_the_log) 4 x ∧
+  shows proved_disk x ProvedDiskLongRecords.long_life_shows x'.
+Proof. split; [apply ProvedDiskLongRecords.tiny_laws|apply ProvedDiskLongRecords.long_life_exists]. Qed.
 
 (** And served: two writes in flight that are performed together and answered, a third one whose answer is
 lost with the power, a power cut while two more are performed, which both happened, one in a write that is

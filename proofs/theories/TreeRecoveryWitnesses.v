@@ -165,8 +165,10 @@ Lemma tree_admissible_here_exact `{!blocks, !blocks_laws} y f d q size : tree_re
 Proof.
   intros Hy Hsize. unfold tree_admissible_here. cbv zeta.
   rewrite !andb_true_iff, !bool_decide_eq_true, negb_true_iff.
-  intros [[[[[[[? ?] ?] ?] ?] ?] [? ?]] [[[[[[? ?] Hdata] Hpages] Hroots] ?] ?]].
-  split; try done. right. split; [done|]. split; try done.
+  intros [[[[[[[? ?] ?] Hwords] ?] ?] [? ?]] [[[[[[? ?] Hdata] Hpages] Hroots] ?] ?]].
+  split; try done; [split; [by left|done]|]. right.
+  split; [unfold ProvedDiskAnswers.request_blocks, blocks_for; by rewrite decide_True by lia|].
+  split; try done.
   - destruct Hy as (s0&x0&m&Hy&Hc&_). destruct (trees_now _ _ _ _ _ _ _ _ _ Hy Hc) as (_&Hkept&_).
     destruct (TreeIndexBounds.kept_bounded _ _ _ Hkept) as [Hh _]. simpl. by rewrite Hh.
   - split; [done|done| |].

@@ -196,6 +196,18 @@ Theorem proved_tree_disk_update_cost `{blocks} bits y ps q m :
   ProvedDiskProgress.cost (ProvedTreeDisk.perform bits y ps q) m = (0, S (length (ProvedDisk.data_of q)), 1).
 Proof. apply ProvedTreeDiskCost.tree_update_cost. Qed.
 
+(** However many blocks. *)
+Theorem proved_tree_disk_long_update_cost `{blocks} bits y ps q r fr m :
+  ProvedTreeDisk.faults_of y q = [] → ProvedTreeDisk.one_too_many y q = false →
+  ProvedDisk.record_of q ps = Some r → ProvedDisk.take_free ps (ProvedTreeDisk.free y) = Some fr →
+  length ps = length (ProvedDisk.data_of q) →
+  ProvedDiskProgress.record_goes (ProvedTreeDiskInvariant.with_maps y ProvedDisk.no_maps) r
+    (ProvedDisk.data_of q) →
+  ProvedTreeDisk.room_for y (ProvedDisk.size_of r) = true →
+  ProvedDiskProgress.cost (ProvedTreeDisk.perform bits y ps q) m =
+    (0, ProvedDisk.size_of r + length (ProvedDisk.data_of q), 1).
+Proof. apply ProvedTreeDiskCost.tree_long_update_cost. Qed.
+
 (** 19. A checkpoint writes each node that is new since the last one, the [n] words of the roots with what
 stands beside them, and a header, in two flushes; if they go into a slot, numbers into words, and pages are
 left. *)

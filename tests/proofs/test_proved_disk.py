@@ -54,6 +54,31 @@ def test_mistakes_are_one_line_and_a_status(disk: Path, tmp_path: Path) -> None:
     call("ls", tmp_path / "other", status=5)
 
 
+def cut_at(file: Path, data: bytes) -> None:
+    """Let a file of a disk end where the data begins in it."""
+    with file.open("r+b") as opened:
+        opened.truncate(opened.read().index(data))
+
+
+def test_a_file_that_was_cut_short_is_no_zeroes(disk: Path) -> None:
+    """What is behind its end is lost, also where it is a part of the log. The rest is read."""
+    call("write", disk, 3, text=b"one".ljust(BLOCK) + b"two".ljust(BLOCK))
+    call("checkpoint", disk)  # recovery reads the data of a newest record
+    cut_at(disk / "blocks", b"two ")
+    assert call("read", disk, 3) == b"one".ljust(BLOCK)
+    call("read", disk, 4, status=5)
+    os.truncate(disk / "blocks", 4 * BLOCK)
+    call("ls", disk, status=5)
+
+
+def test_another_device_has_what_was_cut_off(tmp_path: Path) -> None:
+    call("create", tmp_path / "m", "--blocks", 64, "--mirrors", 2)
+    call("write", tmp_path / "m", 3, text=b"one".ljust(BLOCK) + b"two".ljust(BLOCK))
+    cut_at(tmp_path / "m" / "device-0", b"two ")
+    assert call("read", tmp_path / "m", 4) == b"two".ljust(BLOCK)
+    assert b"device 0: stale" in call("status", tmp_path / "m")
+
+
 def test_one_process_at_a_time(disk: Path) -> None:
     first = subprocess.Popen(
         [PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE

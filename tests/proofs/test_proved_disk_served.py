@@ -1,9 +1,5 @@
 """The proved disk over NBD: bytes on its sockets, commands meanwhile, kills, hostile clients."""
 
-import json
-import os
-import signal
-import socket
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -15,10 +11,9 @@ from kill_server import Server, killed
 from scheduler_bugs import built
 
 from support.proved_disk import call
+from support.proved_server import BLOCK, answers_to, asked, connected, counted, sent_together
 from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client, replies, request
 from support.serving.nbd_fuzz import fuzz
-
-BLOCK = 4096
 
 
 def stop(server: Server) -> None:
@@ -36,28 +31,6 @@ def server(tmp_path: Path) -> Iterator[Server]:
     stop(found)
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["blocks"]
     assert not (tmp_path / "nbd.sock").exists()
-
-
-def connected(folder: Path, name: str = "") -> tuple[Client, socket.socket]:
-    """Return a client of an export, and its socket."""
-    end = socket.socket(socket.AF_UNIX)
-    end.connect(str(folder / "nbd.sock"))
-
-    def exchange(sent: bytes) -> bytes:
-        end.sendall(sent)
-        end.settimeout(10)
-        received = end.recv(1 << 20)
-        end.settimeout(0.05)
-        while True:
-            try:
-                part = end.recv(1 << 20)
-            except TimeoutError:
-                return received
-            if not part:
-                return received
-            received += part
-
-    return Client(exchange, name, structured=False), end
 
 
 def test_any_bytes_are_written_and_read(server: Server, tmp_path: Path) -> None:
@@ -107,44 +80,6 @@ def test_commands_work_meanwhile(server: Server, tmp_path: Path) -> None:
         call("ls", disk, status=4)
 
 
-def asked(folder: Path, line: dict[str, object]) -> dict[str, object]:
-    """Return the server's answer to a line of the kit's dialogue."""
-    with socket.socket(socket.AF_UNIX) as control:
-        control.connect(str(folder / "control"))
-        control.sendall(json.dumps(line).encode() + b"\n")
-        answer: dict[str, object] = json.loads(control.makefile().readline())
-        return answer
-
-
-def counted(disk: Path) -> Counter[str]:
-    """Return how many device I/Os the server has done."""
-    counters = asked(disk, {"op": "stats"})["counters"]
-    assert isinstance(counters, dict)
-    return Counter(counters)
-
-
-def answers_to(server: Server, end: socket.socket, messages: bytes, length: int) -> bytes:
-    """Send messages while the server stands still. Return its answers, of so many bytes."""
-    os.kill(server.process.pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
-    end.sendall(messages)
-    os.kill(server.process.pid, signal.SIGCONT)
-    end.settimeout(10)
-    received = b""
-    while len(received) < length:
-        part = end.recv(1 << 16)
-        assert part, "the server hung up"
-        received += part
-    return received
-
-
-def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, bytes]]) -> list[int]:
-    """Send writes of blocks at LBAs while the server stands still. Return their errors."""
-    messages = b"".join(request(WRITE, lba * BLOCK, data=data) for lba, data in writes)
-    answers = answers_to(server, end, messages, 16 * len(writes))
-    return [reply.error for reply in replies(answers, {})]
-
-
 def test_the_oldest_request_is_first_and_writes_go_with_it(server: Server, tmp_path: Path) -> None:
     """A read between writes waits for them, and an unmap for all that came before it."""
     _, end = connected(tmp_path)
@@ -161,7 +96,7 @@ def test_the_oldest_request_is_first_and_writes_go_with_it(server: Server, tmp_p
         ]
         sizes = dict.fromkeys((1, 3, 6), BLOCK)
         length = 16 * len(messages) + sum(sizes.values())
-        found = replies(answers_to(server, end, b"".join(messages), length), sizes)
+        found = replies(answers_to(server.process, end, b"".join(messages), length), sizes)
         assert [reply.cookie for reply in found] == [1, 2, 4, 3, 5, 6, 7]
         assert not any(reply.error for reply in found)
         read = {reply.cookie: reply.content for reply in found if reply.cookie in sizes}
@@ -175,10 +110,10 @@ def test_writes_that_arrive_together_share_a_record(server: Server, tmp_path: Pa
     with closing(end):
         before = counted(tmp_path / "disk")
         writes = [(lba, bytes([lba]) * BLOCK) for lba in (*range(1, 12), 1)]
-        assert not any(sent_together(server, end, writes))
+        assert not any(sent_together(server.process, end, writes))
         assert counted(tmp_path / "disk") - before == Counter(device_writes=13, device_flushes=1)
         last = (1, b"last" * (BLOCK // 4))
-        assert not any(sent_together(server, end, [(1, b"a" * BLOCK), last]))
+        assert not any(sent_together(server.process, end, [(1, b"a" * BLOCK), last]))
         assert client.one(READ, 0, 13 * BLOCK).content == b"".join(
             [bytes(BLOCK), last[1], *(bytes([lba]) * BLOCK for lba in range(2, 12)), bytes(BLOCK)]
         )
@@ -192,7 +127,7 @@ def test_writes_for_which_there_is_no_room_together_are_tried_one_by_one(tmp_pat
     server = Server(tmp_path)
     client, end = connected(tmp_path)
     with closing(end):
-        errors = sent_together(server, end, [(lba, b"n" * BLOCK) for lba in range(4)])
+        errors = sent_together(server.process, end, [(lba, b"n" * BLOCK) for lba in range(4)])
         assert errors == [0, 0, 28, 28]
         assert client.one(READ, 0, 4 * BLOCK).content == b"n" * 2 * BLOCK + b"\1" * 2 * BLOCK
     stop(server)
@@ -240,11 +175,11 @@ def test_writes_that_arrive_together_share_a_record_on_mirrors(
     with closing(end):
         before = counted(disk)
         writes = [(lba, bytes([lba]) * BLOCK) for lba in range(1, 13)]
-        assert not any(sent_together(server, end, writes))
+        assert not any(sent_together(server.process, end, writes))
         assert counted(disk) - before == Counter(device_writes=26, device_flushes=2)
         for device in (0, 1):
             asked(disk, {"op": "fail", "device": device})
-        assert sent_together(server, end, [(lba, b"b" * BLOCK) for lba in (1, 2)]) == [5, 5]
+        assert sent_together(server.process, end, [(lba, b"b" * BLOCK) for lba in (1, 2)]) == [5, 5]
         for device in (0, 1):
             asked(disk, {"op": "return", "device": device})
         assert client.one(READ, BLOCK, 12 * BLOCK).content == b"".join(data for _, data in writes)

@@ -14,8 +14,7 @@ let integer key message =
   | `Int n when n >= 0 && n <= largest -> n
   | _ -> bad "%s must be an integer from 0 to 2^53" key
 
-let text key message = match J.Util.member key message with `String s -> s | _ ->
-  bad "%s must be a string" key
+let text key message = match J.Util.member key message with `String s -> s | _ -> bad "%s must be a string" key
 
 let data message =
   match Base64.decode (text "data" message) with
@@ -52,7 +51,7 @@ let create state blocks =
   let form = form ~trees:state.trees ~records:state.records blocks ~on_legs:false in
   close state;
   if Sys.file_exists state.path then Sys.remove state.path;
-  let device = Device.open_file ~sync:false ~fresh:true state.path in
+  let device = Device.open_file ~sync:false ~fresh:(Maps.blocks_of form) state.path in
   state.device <- Some device;
   state.disk <- Some (Engine.format (Engine.on device) form)
 
@@ -109,8 +108,8 @@ let understood perform line =
     | _ -> bad "a request is one JSON object on a line"
   with
   | Bad reason -> refusal "bad-request" reason
-  | Yojson.Json_error reason -> refusal "bad-request" reason
-  | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
+  | Yojson.Json_error reason | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
+  | Device.Cut_off -> refusal "data-lost" "the file ends before the disk does"
 
 let rec converse answer =
   match input_line stdin with

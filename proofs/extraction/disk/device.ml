@@ -3,6 +3,7 @@
 
 exception Power_cut
 exception Busy
+exception Cut_off  (* the file ends before the disk does *)
 
 type t = {
   file : Unix.file_descr;
@@ -28,12 +29,13 @@ let settle file ~fresh path =
   Unix.fsync file;
   if fresh then sync_parent path
 
-let open_file ?(sync = true) ?(fresh = false) ?log ?(cut_after = ref None) ?(extent = whole_blocks) path =
-  let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
+(* With [fresh], a new file of so many blocks. *)
+let open_file ?(sync = true) ?(fresh = 0) ?log ?(cut_after = ref None) ?(extent = whole_blocks) path =
+  let flags = if fresh > 0 then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
-  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
-    raise Busy);
-  if sync then settle file ~fresh path;
+  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
+  if fresh > 0 then (let at, bytes = extent (fresh - 1) in Unix.ftruncate file (at + bytes));
+  if sync then settle file ~fresh:(fresh > 0) path;
   { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; reads = 0; writes = 0;
     flushes = 0 }
 
@@ -43,7 +45,7 @@ let seek ?(from = 0) device at = ignore (Unix.lseek device.file (fst (device.ext
 let rec transfer operation file bytes from =
   if from < Bytes.length bytes then
     match operation file bytes from (Bytes.length bytes - from) with
-    | 0 -> Bytes.fill bytes from (Bytes.length bytes - from) '\000'  (* past the end of the file: zeroes *)
+    | 0 -> raise Cut_off
     | n -> transfer operation file bytes (from + n)
 
 let tick device =
@@ -71,11 +73,9 @@ let sector = 512
 let record device ?(flags = 0) address bytes =
   let entry log =
     let head = Bytes.make sector '\000' in
-    let sectors = Bytes.length bytes / sector in
-    List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n)) [ address * block_bytes / sector;
-      sectors; flags; 0 ];
-    output_bytes log head; output_bytes log bytes; Stdlib.flush log
-  in
+    List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n))
+      [ address * block_bytes / sector; Bytes.length bytes / sector; flags; 0 ];
+    output_bytes log head; output_bytes log bytes; Stdlib.flush log in
   Option.iter entry device.log
 
 let write device address bytes =

@@ -11,6 +11,7 @@ let guarded folder action =
   try action () with
   | Device.Busy -> fail busy "%s: another process has the disk open" folder
   | Engine.Not_a_disk -> fail damaged "%s holds no proved disk" (file folder)
+  | Device.Cut_off -> fail damaged "data-lost: the file of %s ends before the disk does" folder
   | Unix.Unix_error (ENOENT, _, _) -> fail refused "there is no disk in %s" folder
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
   | Sys_error reason -> fail refused "%s" reason
@@ -47,7 +48,7 @@ let create folder blocks segment_blocks segments records snapshots trees layout 
       let form = Plan.form ~trees ~on_legs:(layout <> None) ~blocks ~segment_blocks ~segments ~records ~snapshots in
       match layout with
       | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count form))
-      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) form))
+      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:(Maps.blocks_of form) (file folder))) form))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =

@@ -63,7 +63,7 @@ let lose set i =
 let attempt set i io =
   match set.devices.(i) with
   | None -> None
-  | Some device -> ( try Some (io device) with Unix.Unix_error _ -> lose set i; None)
+  | Some device -> ( try Some (io device) with Unix.Unix_error _ | Device.Cut_off -> lose set i; None)
 
 let rec run set = function
   | Finish result -> result
@@ -125,17 +125,13 @@ let open_set ?(sync = true) folder =
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
 
-let blocks_of { Maps.geometry = g; pages } = 3 + g.log_blocks + (2 * g.slot_blocks) + g.data_blocks + pages
-
 (* With parity, superblock, headers and log are whole on every device. *)
 let create ?(sync = true) ?(parity = 0) folder ~count form =
-  let size = blocks_of form in
+  let size = Maps.blocks_of form in
   if parity > 0 then
     write_file ~sync (code_file folder) (Printf.sprintf "pieces from %d parity %d\n" (3 + form.Maps.geometry.log_blocks) parity);
-  let members = List.init count Fun.id in
-  List.iter (fun i ->
-      let device = Device.open_file ~sync ~fresh:true (device_file folder i) in
-      Device.close device) members;
+  let members = List.init count Fun.id and extent = Pieces.extent (layout_of folder count) in
+  List.iter (fun i -> Device.(close (open_file ~sync ~fresh:size ~extent (device_file folder i)))) members;
   write_record ~sync folder ~size ~count members false;
   let set = open_set ~sync folder in
   (set, Engine.format (medium set) form)
@@ -161,5 +157,5 @@ let replace set i =
     [ device_file set.folder i; pulled set.folder i ];
   let path = device_file set.folder i in
   set.devices.(i) <-
-    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(Pieces.extent set.layout) path);
+    Some (Device.open_file ~sync:set.sync ~fresh:set.size ~cut_after:set.cut_after ~extent:(Pieces.extent set.layout) path);
   if List.length members < set.layout.code.fewest then begin set.lost <- true; raise Lost end

@@ -18,8 +18,9 @@ type t = { disk : served; mutable phase : phase; out : Outbox.t }
 
 let size = Bytes_blocks.block_bytes
 let longest = 32 lsl 20  (* bytes of a read or a write *)
-let most_written = 245  (* blocks of writes that are one step: their log record is one block *)
 let bytes_of disk = (Maps.shape disk.engine.memory).disk_blocks * size
+(* Blocks of writes that are one step. Of 245 the log record is one block, and of so many it goes into the log. *)
+let most_written disk = max 245 (min (longest / size) (245 * ((Maps.shape disk.engine.memory).log_blocks - 2)))
 
 (* ** Numbers, big end first *)
 
@@ -33,7 +34,7 @@ let u64 bytes at =
 
 let perform disk request =
   match Engine.perform disk.engine request with
-  | exception Mirror_set.Lost -> raise (Failed eio)
+  | exception (Mirror_set.Lost | Device.Cut_off) -> raise (Failed eio)
   | Ok, data -> data
   | Refused NoSpace, _ -> raise (Failed enospc)
   | Refused NoSuchSnapshot, _ -> raise (Failed eshutdown)
@@ -57,8 +58,8 @@ let commit disk =
     match Engine.write_group disk.engine (List.map snd writes) with
     | true -> all 0
     | false -> List.iter (fun (answered, (lba, data)) -> alone answered (DoWrite (lba, data))) writes
-    | exception Mirror_set.Lost -> all eio in
-  let rec go waiting = match next_job Bytes_blocks.blocks most_written waiting with
+    | exception (Mirror_set.Lost | Device.Cut_off) -> all eio in
+  let rec go waiting = match next_job Bytes_blocks.blocks (most_written disk) waiting with
     | None -> ()
     | Some (Single (answered, request), rest) -> alone answered request; go rest
     | Some (Together writes, rest) -> together writes; go rest in
@@ -74,7 +75,7 @@ let write disk data at from length =
   let until = from + length in
   let rec step lba =
     if lba * size < until then begin
-      let count = min most_written ((until + size - 1) / size - lba) in
+      let count = min (most_written disk) ((until + size - 1) / size - lba) in
       let block i = Bytes_blocks.to_block (block_written disk (lba + i) data at from until) in
       ignore (perform disk (DoWrite (lba, List.init count block)));
       step (lba + count)
@@ -110,7 +111,7 @@ let command client export kind data at from length reply =
   | 0 when 0 < length && length <= longest ->
       wait client.disk length (DoRead (export.view, first, (from + length + size - 1) / size - first))
         (fun error blocks -> reply error (List.mapi (parts from length) blocks))
-  | 1 when from mod size = 0 && length mod size = 0 && length > 0 && length <= most_written * size ->
+  | 1 when from mod size = 0 && length mod size = 0 && length > 0 && length <= most_written client.disk * size ->
       wait client.disk length (DoWrite (first, List.init (length / size) block)) (fun error _ -> reply error [])
   | 1 -> commit client.disk; write client.disk data at from length; reply 0 []
   | 0 when length = 0 -> reply 0 []

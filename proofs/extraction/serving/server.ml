@@ -33,12 +33,12 @@ let serve c =
   | at -> if at > 0 then (Bytes.blit c.inbox at c.inbox 0 (c.filled - at); c.filled <- c.filled - at)
   | exception Nbd.Hang_up -> send c; hang_up c
 
-let receive c =
+let rec receive c =
   if Bytes.length c.inbox - c.filled < read_at_once then
     c.inbox <- Bytes.extend c.inbox 0 (max read_at_once (Bytes.length c.inbox));
   match Unix.read c.socket c.inbox c.filled read_at_once with
   | 0 -> hang_up c
-  | n -> c.filled <- c.filled + n
+  | n -> c.filled <- c.filled + n; if n = read_at_once && c.filled < Nbd.longest then receive c
   | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
   | exception Unix.Unix_error _ -> hang_up c
 

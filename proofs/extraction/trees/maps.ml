@@ -7,6 +7,8 @@ type t = Whole of memory | Trees of tree_memory
 (* What a new disk is to be. Without pages its maps are whole. *)
 type form = { geometry : geometry; pages : int }
 
+let blocks_of { geometry = g; pages } = 3 + g.log_blocks + (2 * g.slot_blocks) + g.data_blocks + pages
+
 (* Whatever runs a program for one device. *)
 type medium = { run : 'a. (block, 'a) program -> 'a }
 
