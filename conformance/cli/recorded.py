@@ -74,7 +74,7 @@ def replay(
                 bad += 1
                 click.echo(f"inconclusive: {error}", err=True)
                 continue
-            if lacking := _lacking(recorded, bench.hello(recorded.options)):
+            if lacking := swarm.lacking(recorded, bench.hello(recorded.options)):
                 bad += 1
                 text = f"inconclusive: {path} has {lacking}, which the target does not declare"
                 click.echo(printable(text), err=True)
@@ -93,16 +93,6 @@ def replay(
         for trace in again:
             click.echo("\n".join(traces.numbered(trace.events)))
     context.exit(_show_verdicts(again, judges, bad, listed=len(paths) > 1))
-
-
-def _lacking(recorded: traces.Trace, hello: dict[str, Any]) -> str:
-    """Return the operations of the trace that the target is never asked for."""
-    ops = dict.fromkeys(event["op"] for event in recorded.events)
-    needs = {op: swarm.NEEDS.get(op) for op in ops}
-    if any(event.get("fua") for event in recorded.events):
-        needs[swarm.FUA] = swarm.FUA
-    able = {None, *hello["capabilities"]}
-    return ", ".join(op for op, need in needs.items() if need not in able)
 
 
 def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:

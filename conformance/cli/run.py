@@ -223,19 +223,15 @@ def run(
                 )
         except (workers.NoCluster, BadKept) as error:
             raise click.UsageError(str(error)) from None
-        if connections:
+        if connections and not result.interrupted:
             rounds = max(1, len(result.judged) // TRACES_A_ROUND)
             result.overlap = overlap.run(
                 factory, connections, rounds, ops, seed, crashes == "random"
             )
         result.failures[:0] = again.failures
         _keep(kept, result)
-        if again.failures or again.forgotten:
-            click.echo(
-                f"kept failures: {len(again.failures)} fail again, {again.forgotten} passed and "
-                "are forgotten",
-                err=True,
-            )
+        if again.words:
+            click.echo(again.words, err=True)
     refused = _write(result, report_folder, json_file, junit)
     terminal.show(result, terminal.console(), None if refused else report_folder)
     if refused:
@@ -270,12 +266,12 @@ def _again(
 ) -> Again:
     """Send the failures of earlier runs again. Kept failures that cannot be read are no error."""
     if kept is None:
-        return Again([], 0)
+        return Again([], 0, [])
     try:
         return kept.run_again(factory, judges, faulty)
     except OSError as error:
         click.echo(f"kept failures are not run: {error.filename}: {error.strerror}", err=True)
-        return Again([], 0)
+        return Again([], 0, [])
 
 
 def _keep(kept: KeptFailures | None, result: Campaign) -> None:
