@@ -6,6 +6,7 @@ It has more than 300 lines because most of them are the options and their help.
 import json
 import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -245,17 +246,24 @@ def run(
 def _write(
     result: Campaign, report_folder: Path | None, json_file: Path | None, junit: Path | None
 ) -> str:
-    """Write the reports. Returns a line if the host refuses, "" if it does not."""
-    try:
-        if json_file is not None:
-            write_whole(json_file, json.dumps(machine.as_json(result), indent=1) + "\n")
-        if junit is not None:
-            write_whole(junit, machine.as_junit(result))
-        if report_folder is not None:
-            folder.save(result, report_folder)
-    except OSError as error:
-        return f"the report is not written: {error.filename}: {error.strerror}"
-    return ""
+    """Write the reports. Returns a line for each that the host refuses, "" if there is none."""
+
+    def as_json() -> str:
+        return json.dumps(machine.as_json(result), indent=1) + "\n"
+
+    outputs: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (report_folder, lambda path: folder.save(result, path)),  # first: the others name its files
+        (json_file, lambda path: write_whole(path, as_json())),
+        (junit, lambda path: write_whole(path, machine.as_junit(result))),
+    ]
+    refused = []
+    for path, write in outputs:
+        try:
+            if path is not None:
+                write(path)
+        except OSError as error:
+            refused.append(f"the report is not written: {error.filename}: {error.strerror}")
+    return "\n".join(refused)
 
 
 def _again(

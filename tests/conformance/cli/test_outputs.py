@@ -1,0 +1,55 @@
+"""The files that a run writes. They name each other; a wrong name is one line before the run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli import main
+from conformance.contract import trace as traces
+from conformance.selftest.corpus import SCRIPT
+
+FAULTY = f"exec:python3 {SCRIPT} unmap-ignored"
+PASSING = ("run", "--target", "model:ack", "--traces", 2, "--seed", 1, "--jobs", 1)
+FAILING = ("run", "--target", FAULTY, "--traces", 60, "--seed", 1, "--jobs", 1, "--failures", 1)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures are kept in the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_json_and_junit_name_the_file_of_the_report() -> None:
+    files = ("--report", "out", "--json", "r.json", "--junit", "r.xml")
+    assert call(*FAILING, "--no-keep", *files).exit_code == 1
+    (failure,) = json.loads(Path("r.json").read_text())["failures"]
+    assert failure["trace"].startswith("out/traces/failure-")
+    assert failure["replay"].startswith(f"conformance replay {failure['trace']} --target")
+    assert f"conformance replay {failure['trace']}" in Path("r.xml").read_text()
+
+
+def test_a_report_has_a_file_for_each_kept_failure() -> None:
+    call(*FAILING)
+    (kept,) = Path(".conformance").rglob("*.jsonl")
+    lines = kept.read_text().splitlines(keepends=True)
+    other = '{"op":"flush","result":{"ok":true}}\n'
+    kept.with_name("other.jsonl").write_text("".join([*lines[:2], other, *lines[2:]]))
+    call(*PASSING[:2], FAULTY, *PASSING[3:], "--report", "out", "--json", "r.json")
+    first, second = json.loads(Path("r.json").read_text())["failures"]
+    assert first["trace"] != second["trace"]
+    for one in (first, second):
+        assert one["trace"].startswith("out/traces/failure-kept")
+        assert len(traces.read(one["trace"]).events) == len(one["events"])
+
+
+def test_a_report_that_is_refused_does_not_keep_others_from_being_written() -> None:
+    Path("out/report.md").mkdir(parents=True)
+    result = call(*PASSING, "--report", "out", "--json", "r.json")
+    assert result.exit_code == 3 and "the report is not written: out/report.md" in result.output
+    assert json.loads(Path("r.json").read_text())["verdict"] == "pass"
