@@ -44,6 +44,20 @@ class OracleNames(click.ParamType[dict[str, Any]]):
             self.fail(str(error), param, context)
 
 
+class Recorded(click.Path):
+    """A file of a recorded trace, or a folder of such files. It may be absent."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> Path:
+        if not os.fspath(value):
+            self.fail("'' names no file", param, context)
+        return Path(os.fsdecode(super().convert(value, param, context)))
+
+
 class Output(click.Path):
     """A file or a folder that is written at the end of a run. A mistake is reported before the run.
 
@@ -57,6 +71,8 @@ class Output(click.Path):
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None
     ) -> Path:
+        if os.fspath(value) in ("", "-"):
+            self.fail(f"'{value}' names no file", param, context)
         path = Path(os.fsdecode(super().convert(value, param, context)))
         if path.exists() and not path.is_file():  # a folder, or a device such as /dev/stdout
             return path
@@ -67,6 +83,16 @@ class Output(click.Path):
         if not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"{path} cannot be written: no permission in {folder}", param, context)
         return path
+
+
+def refuse_same_file(**outputs: Path | None) -> None:
+    """Raise UsageError if two of these options name the same file; a device may take both."""
+    options: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or path.exists() and not path.is_file():
+            continue
+        if (other := options.setdefault(path.resolve(), option)) != option:
+            raise click.UsageError(f"--{other} and --{option} are the same file, {path}")
 
 
 target_option = click.option(

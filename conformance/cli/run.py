@@ -22,7 +22,13 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import (
+    STATUS,
+    Output,
+    oracle_option,
+    refuse_same_file,
+    target_option,
+)
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
@@ -188,6 +194,7 @@ def run(
     conformance run --target refmodel --traces 200 --oracle model,tlc
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
+    refuse_same_file(resume=resume, json=json_file, junit=junit)
     if crashes == "exhaustive":
         ops = LONGEST if ops is None else ops
         if without or faulty or connections:

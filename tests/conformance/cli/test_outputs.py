@@ -53,3 +53,25 @@ def test_a_report_that_is_refused_does_not_keep_others_from_being_written() -> N
     result = call(*PASSING, "--report", "out", "--json", "r.json")
     assert result.exit_code == 3 and "the report is not written: out/report.md" in result.output
     assert json.loads(Path("r.json").read_text())["verdict"] == "pass"
+
+
+@pytest.mark.parametrize("option", ["--report", "--json", "--junit", "--resume"])
+@pytest.mark.parametrize("name", ["", "-"])
+def test_a_name_of_no_file_is_refused(option: str, name: str, tmp_path: Path) -> None:
+    result = call(*PASSING, option, name)
+    assert result.exit_code == 2 and f"'{option}': '{name}' names no file" in result.output
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [("check",), ("replay", "--target", "model")])
+def test_traces_of_no_name_are_refused(words: tuple[str, ...]) -> None:
+    call(*PASSING, "--report", "out")
+    result = call(*words, "")
+    assert result.exit_code == 2 and "'' names no file" in result.output
+
+
+def test_two_outputs_are_not_one_file() -> None:
+    result = call(*PASSING, "--json", "same", "--junit", Path("same").absolute())
+    assert result.exit_code == 2 and "--json and --junit are the same file" in result.output
+    assert not Path("same").exists()
+    assert call(*PASSING, "--json", "/dev/null", "--junit", "/dev/null").exit_code == 0
