@@ -45,10 +45,10 @@ class OracleNames(click.ParamType[dict[str, Any]]):
 
 
 class Recorded(click.Path):
-    """A file of a recorded trace, or a folder of such files. It may be absent."""
+    """A file of a recorded trace, or a `folder` of such files. It may be absent."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(dir_okay=folder)
 
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None

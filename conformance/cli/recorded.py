@@ -24,7 +24,7 @@ from conformance.targets.base import Unusable
 
 
 @click.command()
-@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded())
+@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded(folder=True))
 @oracle_option
 @click.pass_context
 def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any
 
 
 @click.command()
-@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded())
+@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded(folder=True))
 @click.option(
     "--as-left",
     is_flag=True,
