@@ -131,8 +131,9 @@ def _sent_again(
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)
         if verdict.verdict == "fail":
+            unfinished = trace.unfinished or trace.before is None  # it may never have been shrunk
             before = trace.before or again.operations
-            return Failure(again, verdict, None, before, unfinished=trace.unfinished)
+            return Failure(again, verdict, None, before, unfinished=unfinished)
     return None
 
 

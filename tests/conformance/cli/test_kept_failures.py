@@ -96,6 +96,14 @@ def test_a_failure_that_was_not_shrunk_stays_so() -> None:
     assert call("check", *files()).exit_code == 1, "the header is that of a trace"
 
 
+def test_a_trace_that_says_nothing_of_shrinking_may_be_long() -> None:
+    (file,) = kept(LONG)
+    header, *lines = file.read_text().splitlines(keepends=True)
+    bare = {key: value for key, value in json.loads(header).items() if key != "before"}
+    file.write_text("".join([json.dumps(bare) + "\n", *lines]))
+    assert len(found(run("--json", "r.json", traces=60))["failures"]) == 1, "one bug is one failure"
+
+
 def test_a_damaged_file_is_left_and_the_others_are_sent() -> None:
     damaged, _ = kept(*TWO)
     text = damaged.read_text() + "x"
