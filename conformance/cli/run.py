@@ -24,16 +24,17 @@ from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
 from conformance.cli.parameters import (
     STATUS,
+    STDOUT,
     Output,
     oracle_option,
     refuse_same_file,
     target_option,
+    write_output,
 )
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
-from refmodel.core.whole_file import write_whole
 
 TRACES = 1000  # default number of traces of a run
 TRACES_A_ROUND = 20  # traces per round of overlapping requests
@@ -157,13 +158,13 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--json",
     "json_file",
-    type=Output(),
-    help="Write the result as JSON.",
+    type=Output(standard=True),
+    help="Write the result as JSON; `-` is stdout, and all else goes to stderr then.",
 )
 @click.option(
     "--junit",
-    type=Output(),
-    help="Write the result as JUnit XML.",
+    type=Output(standard=True),
+    help="Write the result as JUnit XML; `-` as above.",
 )
 @click.pass_context
 def run(
@@ -241,7 +242,8 @@ def run(
         if again.words:
             click.echo(again.words, err=True)
     refused = _write(result, report_folder, json_file, junit)
-    terminal.show(result, terminal.console(), None if refused else report_folder)
+    console = terminal.console(stderr=STDOUT in (json_file, junit))
+    terminal.show(result, console, None if refused else report_folder)
     if refused:
         click.echo(refused, err=True)
     status = STATUS[result.verdict]
@@ -260,8 +262,8 @@ def _write(
 
     outputs: list[tuple[Path | None, Callable[[Path], None]]] = [
         (report_folder, lambda path: folder.save(result, path)),  # first: the others name its files
-        (json_file, lambda path: write_whole(path, as_json())),
-        (junit, lambda path: write_whole(path, machine.as_junit(result))),
+        (json_file, lambda path: write_output(path, as_json())),
+        (junit, lambda path: write_output(path, machine.as_junit(result))),
     ]
     refused = []
     for path, write in outputs:

@@ -21,12 +21,11 @@ from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import INCONCLUSIVE
-from conformance.cli.parameters import Output, refuse_same_file
+from conformance.cli.parameters import STDOUT, Output, refuse_same_file, write_output
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
-from refmodel.core.whole_file import write_whole
 
 MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
@@ -67,8 +66,8 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 @click.option(
     "--json",
     "json_file",
-    type=Output(),
-    help="Write the matrix as JSON.",
+    type=Output(standard=True),
+    help="Write the matrix as JSON; `-` is stdout, and all else goes to stderr then.",
 )
 @click.option(
     "--jobs",
@@ -100,7 +99,7 @@ def selftest(
     Exit status: 0 if so, else 1; 3 if so, but the host refuses the file of --json.
     """
     refuse_same_file(resume=resume, json=json_file)
-    console = Console(width=max(Console().width, WIDE))
+    console = Console(width=max(Console().width, WIDE), stderr=json_file == STDOUT)
     if honest:
         sys.exit(_honest(console, honest, seed))
     checks = CHECKS if full else USUAL
@@ -158,7 +157,7 @@ def _write(done: list[Hunt], json_file: Path | None) -> str:
     """Write the matrix as JSON. Returns a line if the host refuses, "" if it does not."""
     try:
         if json_file is not None:
-            write_whole(json_file, json.dumps([_as_json(one) for one in done], indent=1) + "\n")
+            write_output(json_file, json.dumps([_as_json(one) for one in done], indent=1) + "\n")
     except OSError as error:
         return f"the matrix is not written: {error.filename}: {error.strerror}"
     return ""

@@ -1,6 +1,8 @@
 """The files that a run writes. They name each other; a wrong name is one line before the run."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,12 +57,40 @@ def test_a_report_that_is_refused_does_not_keep_others_from_being_written() -> N
     assert json.loads(Path("r.json").read_text())["verdict"] == "pass"
 
 
-@pytest.mark.parametrize("option", ["--report", "--json", "--junit", "--resume"])
-@pytest.mark.parametrize("name", ["", "-"])
+@pytest.mark.parametrize(
+    "option, name",
+    [
+        *((option, "") for option in ("--report", "--json", "--junit", "--resume")),
+        ("--report", "-"),
+        ("--resume", "-"),
+    ],
+)
 def test_a_name_of_no_file_is_refused(option: str, name: str, tmp_path: Path) -> None:
     result = call(*PASSING, option, name)
     assert result.exit_code == 2 and f"'{option}': '{name}' names no file" in result.output
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_standard_output_has_the_json_alone(name: str, tmp_path: Path) -> None:
+    result = call(*PASSING, "--json", name)
+    assert result.exit_code == 0 and json.loads(result.stdout)["verdict"] == "pass"
+    assert result.stderr.startswith("pass  ")
+    bug = ("selftest", "overwrite-drops-shared", "--traces", 1, "--jobs", 1)
+    result = call(*bug, "--json", name)
+    assert json.loads(result.stdout)[0]["good"] and "1 of 1 planted bugs" in result.stderr
+    assert call(*PASSING, "--junit", name).stdout.startswith("<testsuites>")
+    result = call(*PASSING, "--json", name, "--junit", "-")
+    assert result.exit_code == 2 and "--json and --junit are the same file" in result.output
+    assert not (tmp_path / "-").exists()
+
+
+def test_standard_output_that_cannot_be_written_hides_no_verdict() -> None:
+    command = [sys.executable, "-m", "conformance", *map(str, PASSING), "--json", "-"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and done.stderr.startswith("pass  "), done
+    assert done.stderr.endswith("not written: /dev/stdout: No space left on device\n")
 
 
 @pytest.mark.parametrize("words", [("check",), ("replay", "--target", "model")])
@@ -68,6 +98,13 @@ def test_traces_of_no_name_are_refused(words: tuple[str, ...]) -> None:
     call(*PASSING, "--report", "out")
     result = call(*words, "")
     assert result.exit_code == 2 and "'' names no file" in result.output
+
+
+def test_a_link_stays_a_link() -> None:
+    Path("file").touch()
+    Path("link").symlink_to("file")  # such as /dev/stderr, where that is redirected to a file
+    assert call(*PASSING, "--json", "link").exit_code == 0
+    assert Path("link").is_symlink() and json.loads(Path("file").read_text())["traces"] == 2
 
 
 def test_two_outputs_are_not_one_file() -> None:
