@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 
+from conformance.campaign import interrupts
 from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
@@ -101,6 +102,7 @@ def campaign(
     bench = Bench(factory)
     workers = workers or InProcess(factory, oracles)
     try:
+        interrupts.look()  # one may have come while kept failures were sent
         for number, part in () if _enough(result) else workers.parts(plan, first, count, in_part):
             _merge(result, part, number * plan.length, plan, bench, oracles, progress)
             result.seconds = before + time.monotonic() - started

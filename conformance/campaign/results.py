@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.campaign.overlap import Overlap
 from conformance.contract.coverage import Coverage, Outcome
@@ -46,6 +46,11 @@ class Failure:
     repeats: int = 1  # 0 if it was never sent again
     unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
     usual: Sequence[str] = ()  # options of the disk that have their usual value
+
+    @property
+    def on_file(self) -> Trace:
+        """The trace as it is written to a file: it says how far it was shrunk."""
+        return replace(self.trace, before=self.before, unfinished=self.unfinished)
 
     @property
     def flaky(self) -> bool:

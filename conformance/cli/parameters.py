@@ -8,8 +8,12 @@ import click
 
 from conformance import targets
 from conformance.judging import oracles
+from refmodel.core.standard_output import give_up_if_unwritable
+from refmodel.core.whole_file import write_whole
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
+# An output that is standard output. What a command prints for people goes to stderr then.
+STDOUT = Path("/dev/stdout")
 
 
 class TargetName(click.ParamType[targets.Factory]):
@@ -44,22 +48,46 @@ class OracleNames(click.ParamType[dict[str, Any]]):
             self.fail(str(error), param, context)
 
 
+class Recorded(click.Path):
+    """A file of a recorded trace, or a `folder` of such files. It may be absent."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(dir_okay=folder)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> Path:
+        if not os.fspath(value):
+            self.fail("'' names no file", param, context)
+        return Path(os.fsdecode(super().convert(value, param, context)))
+
+
 class Output(click.Path):
     """A file or a folder that is written at the end of a run. A mistake is reported before the run.
 
-    The folder that it is in must exist, unless it `makes_folders`.
+    The folder that it is in must exist, unless it `makes_folders`. If it may be `standard` output,
+    `-` is STDOUT.
     """
 
-    def __init__(self, *, folder: bool = False, makes_folders: bool = False) -> None:
+    def __init__(
+        self, *, folder: bool = False, makes_folders: bool = False, standard: bool = False
+    ) -> None:
         super().__init__(file_okay=not folder, dir_okay=folder, writable=True)
+        self._standard = standard
         self._makes_folders = folder or makes_folders
 
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None
     ) -> Path:
+        if self._standard and os.fspath(value) in ("-", str(STDOUT)):
+            return STDOUT
+        if os.fspath(value) in ("", "-"):
+            self.fail(f"'{value}' names no file", param, context)
         path = Path(os.fsdecode(super().convert(value, param, context)))
-        if path.exists() and not path.is_file():  # a folder, or a device such as /dev/stdout
+        if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
             return path
+        if path.is_symlink() and path.is_file():  # what is written replaces the file, not the link
+            path = path.resolve()
         above = path.absolute().parents
         folder = next(one for one in above if one.exists()) if self._makes_folders else above[0]
         if not folder.is_dir():
@@ -67,6 +95,30 @@ class Output(click.Path):
         if not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"{path} cannot be written: no permission in {folder}", param, context)
         return path
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write a file, or to standard output. Raises OSError, which names the path."""
+    if path != STDOUT:
+        write_whole(path, text)
+        return
+    try:
+        click.echo(text, nl=False)
+    except OSError as error:
+        give_up_if_unwritable()
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def refuse_same_file(**outputs: Path | None) -> None:
+    """Raise UsageError if two of these options name the same file; a device may take both.
+
+    STDOUT may not: a program is to read what is there."""
+    options: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or path.exists() and not path.is_file() and path != STDOUT:
+            continue
+        if (other := options.setdefault(path.resolve(), option)) != option:
+            raise click.UsageError(f"--{other} and --{option} are the same file, {path}")
 
 
 target_option = click.option(

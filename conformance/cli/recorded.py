@@ -8,8 +8,10 @@ import click
 from rich.markup import escape
 
 from conformance import targets
+from conformance.campaign import interrupts
 from conformance.campaign.driver import Bench
-from conformance.cli.parameters import STATUS, oracle_option, target_option
+from conformance.cli import INTERRUPTED
+from conformance.cli.parameters import STATUS, Recorded, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.judging import oracles
@@ -22,27 +24,24 @@ from conformance.targets.base import Unusable
 
 
 @click.command()
-@click.argument(
-    "files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded(folder=True))
 @oracle_option
 @click.pass_context
 def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any]) -> None:
-    """Judge recorded traces; no target is needed. A TRACE may be a folder of *.jsonl."""
-    read, bad = [], 0
-    for path in _trace_files(files):
+    """Judge recorded traces; no target is needed.
+
+    A TRACE may be a folder: every *.jsonl file in it, or below, is judged."""
+    read, paths = [], list(_trace_files(files))
+    for path in paths:
         try:
             read.append(traces.read(path))
         except traces.BadTrace as error:
-            bad += 1
-            click.echo(f"inconclusive: {error}", err=True)
-    context.exit(_show_verdicts(read, judges, bad))
+            _complain(str(error))
+    context.exit(_show_verdicts(read, judges, len(paths) - len(read)))
 
 
 @click.command()
-@click.argument(
-    "files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=Recorded(folder=True))
 @click.option(
     "--as-left",
     is_flag=True,
@@ -60,68 +59,63 @@ def replay(
 ) -> None:
     """Send the operations of recorded traces again, and judge.
 
-    A TRACE may be a folder: every *.jsonl file in it is replayed. The operations are printed if
-    one TRACE is given, or if it fails."""
+    A TRACE may be a folder: every *.jsonl file in it, or below, is replayed. The operations are
+    printed if one TRACE is given, or if it fails."""
     paths = list(_trace_files(files))
     again: list[traces.Trace] = []
-    bad = 0
+    interrupted = False
     bench = Bench(factory)
     try:
         for path in paths:
+            interrupts.look()
             try:
                 recorded = traces.read(path)
             except traces.BadTrace as error:
-                bad += 1
-                click.echo(f"inconclusive: {error}", err=True)
+                _complain(str(error))
                 continue
-            if lacking := _lacking(recorded, bench.hello(recorded.options)):
-                bad += 1
-                text = f"inconclusive: {path} has {lacking}, which the target does not declare"
-                click.echo(printable(text), err=True)
+            if lacking := swarm.lacking(recorded, bench.hello(recorded.options)):
+                _complain(f"{path} has {lacking}, which the target does not declare")
                 continue
             again.append(
                 bench.drive(recorded.program_with(as_left), recorded.seed, recorded.options)
             )
             again[-1].origin = f"replay of {path}"
     except Unusable as error:
-        text = f"inconclusive: the target is unusable: {error.message}\n{error.output}"
-        click.echo(printable(text.rstrip()), err=True)
-        context.exit(STATUS["inconclusive"])
+        _complain(f"the target is unusable: {error.message}\n{error.output}".rstrip())
+    except KeyboardInterrupt:
+        interrupted = True
+        _complain("interrupted")
     finally:
         bench.clear()
     if len(paths) == 1:
         for trace in again:
             click.echo("\n".join(traces.numbered(trace.events)))
-    context.exit(_show_verdicts(again, judges, bad, listed=len(paths) > 1))
+    status = _show_verdicts(again, judges, len(paths) - len(again), listed=len(paths) > 1)
+    context.exit(INTERRUPTED if interrupted else status)
 
 
-def _lacking(recorded: traces.Trace, hello: dict[str, Any]) -> str:
-    """Return the operations of the trace that the target is never asked for."""
-    ops = dict.fromkeys(event["op"] for event in recorded.events)
-    needs = {op: swarm.NEEDS.get(op) for op in ops}
-    if any(event.get("fua") for event in recorded.events):
-        needs[swarm.FUA] = swarm.FUA
-    able = {None, *hello["capabilities"]}
-    return ", ".join(op for op, need in needs.items() if need not in able)
+def _complain(text: str) -> None:
+    """Say on stderr why something was not judged."""
+    click.echo(printable(f"inconclusive: {text}"), err=True)
 
 
 def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:
     for path in files:
         if path.is_dir():
-            found = sorted(path.glob("*.jsonl"))
+            found = sorted(path.rglob("*.jsonl"))
             if not found:
-                raise click.UsageError(f"{path}: no *.jsonl in it")
+                raise click.UsageError(f"{path}: no *.jsonl in it, or below")
             yield from found
         else:
             yield path
 
 
 def _show_verdicts(
-    read: list[traces.Trace], judges: dict[str, Any], bad: int, listed: bool = False
+    read: list[traces.Trace], judges: dict[str, Any], missing: int, listed: bool = False
 ) -> int:
     """Print a verdict per trace that did not pass, and a summary; return the exit status.
 
-    `bad` files were no traces. With `listed`, a trace that fails is printed too."""
+    `missing` traces were not judged. With `listed`, a trace that fails is printed too."""
     console = terminal.console()
 
     def say(marked: str, text: str) -> None:
@@ -135,14 +129,12 @@ def _show_verdicts(
         lines = traces.numbered(trace.events) if listed else []
         for text in [*lines, *drawn(trace, verdict).words(trace)]:
             say("  ", text)
-    found = {verdict.verdict for verdict in verdicts}
-    together = (
-        "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
-    )
-    unread = f", {bad} unreadable" if bad else ""
+    found = {verdict.verdict for verdict in verdicts} | ({"inconclusive"} if missing else set())
+    together = next((one for one in ("fail", "inconclusive") if one in found), "pass")
+    unjudged = f", {missing} not judged" if missing else ""
     by = [name for name in judges if name != oracles.INNER or any(trace.geometry for trace in read)]
     say(
         f"[bold {COLOURS[together]}]{together}[/]  ",
-        f"{how_much(read)}{unread}, judge: {', '.join(by)}",
+        f"{how_much(read)}{unjudged}, judge: {', '.join(by)}",
     )
     return STATUS[together]

@@ -6,6 +6,7 @@ It has more than 300 lines because most of them are the options and their help.
 import json
 import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,19 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import (
+    STATUS,
+    STDOUT,
+    Output,
+    oracle_option,
+    refuse_same_file,
+    target_option,
+    write_output,
+)
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
-from refmodel.core.whole_file import write_whole
 
 TRACES = 1000  # default number of traces of a run
 TRACES_A_ROUND = 20  # traces per round of overlapping requests
@@ -150,13 +158,13 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--json",
     "json_file",
-    type=Output(),
-    help="Write the result as JSON.",
+    type=Output(standard=True),
+    help="Write the result as JSON; `-` is stdout, and all else goes to stderr then.",
 )
 @click.option(
     "--junit",
-    type=Output(),
-    help="Write the result as JUnit XML.",
+    type=Output(standard=True),
+    help="Write the result as JUnit XML; `-` as above.",
 )
 @click.pass_context
 def run(
@@ -187,6 +195,7 @@ def run(
     conformance run --target refmodel --traces 200 --oracle model,tlc
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
+    refuse_same_file(resume=resume, json=json_file, junit=junit)
     if crashes == "exhaustive":
         ops = LONGEST if ops is None else ops
         if without or faulty or connections:
@@ -223,21 +232,18 @@ def run(
                 )
         except (workers.NoCluster, BadKept) as error:
             raise click.UsageError(str(error)) from None
-        if connections:
+        if connections and not result.interrupted:
             rounds = max(1, len(result.judged) // TRACES_A_ROUND)
             result.overlap = overlap.run(
                 factory, connections, rounds, ops, seed, crashes == "random"
             )
         result.failures[:0] = again.failures
         _keep(kept, result)
-        if again.failures or again.forgotten:
-            click.echo(
-                f"kept failures: {len(again.failures)} fail again, {again.forgotten} passed and "
-                "are forgotten",
-                err=True,
-            )
+        if again.words:
+            click.echo(again.words, err=True)
     refused = _write(result, report_folder, json_file, junit)
-    terminal.show(result, terminal.console(), None if refused else report_folder)
+    console = terminal.console(stderr=STDOUT in (json_file, junit))
+    terminal.show(result, console, None if refused else report_folder)
     if refused:
         click.echo(refused, err=True)
     status = STATUS[result.verdict]
@@ -249,17 +255,24 @@ def run(
 def _write(
     result: Campaign, report_folder: Path | None, json_file: Path | None, junit: Path | None
 ) -> str:
-    """Write the reports. Returns a line if the host refuses, "" if it does not."""
-    try:
-        if json_file is not None:
-            write_whole(json_file, json.dumps(machine.as_json(result), indent=1) + "\n")
-        if junit is not None:
-            write_whole(junit, machine.as_junit(result))
-        if report_folder is not None:
-            folder.save(result, report_folder)
-    except OSError as error:
-        return f"the report is not written: {error.filename}: {error.strerror}"
-    return ""
+    """Write the reports. Returns a line for each that the host refuses, "" if there is none."""
+
+    def as_json() -> str:
+        return json.dumps(machine.as_json(result), indent=1) + "\n"
+
+    outputs: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (report_folder, lambda path: folder.save(result, path)),  # first: the others name its files
+        (json_file, lambda path: write_output(path, as_json())),
+        (junit, lambda path: write_output(path, machine.as_junit(result))),
+    ]
+    refused = []
+    for path, write in outputs:
+        try:
+            if path is not None:
+                write(path)
+        except OSError as error:
+            refused.append(f"the report is not written: {error.filename}: {error.strerror}")
+    return "\n".join(refused)
 
 
 def _again(
@@ -270,12 +283,12 @@ def _again(
 ) -> Again:
     """Send the failures of earlier runs again. Kept failures that cannot be read are no error."""
     if kept is None:
-        return Again([], 0)
+        return Again([], 0, [])
     try:
         return kept.run_again(factory, judges, faulty)
     except OSError as error:
         click.echo(f"kept failures are not run: {error.filename}: {error.strerror}", err=True)
-        return Again([], 0)
+        return Again([], 0, [])
 
 
 def _keep(kept: KeptFailures | None, result: Campaign) -> None:

@@ -20,7 +20,8 @@ from rich.table import Table
 from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
-from conformance.cli.parameters import Output
+from conformance.cli import INCONCLUSIVE
+from conformance.cli.parameters import STDOUT, Output, refuse_same_file, write_output
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
@@ -65,8 +66,8 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 @click.option(
     "--json",
     "json_file",
-    type=Output(),
-    help="Write the matrix as JSON.",
+    type=Output(standard=True),
+    help="Write the matrix as JSON; `-` is stdout, and all else goes to stderr then.",
 )
 @click.option(
     "--jobs",
@@ -95,9 +96,10 @@ def selftest(
     Each must be found, soon and with a short trace, and honest targets must pass. A line is printed
     for each as soon as its checks are done, then a table of what every check found.
 
-    Exit status: 0 if so, else 1.
+    Exit status: 0 if so, else 1; 3 if so, but the host refuses the file of --json.
     """
-    console = Console(width=max(Console().width, WIDE))
+    refuse_same_file(resume=resume, json=json_file)
+    console = Console(width=max(Console().width, WIDE), stderr=json_file == STDOUT)
     if honest:
         sys.exit(_honest(console, honest, seed))
     checks = CHECKS if full else USUAL
@@ -136,10 +138,7 @@ def selftest(
     if wrong:
         console.print()
         console.print(_corpus(wrong))
-    if json_file is not None:
-        json_file.write_text(
-            json.dumps([_as_json(one) for one in found + wrong], indent=1) + "\n", encoding="utf-8"
-        )
+    refused = _write(found + wrong, json_file)
     console.print()
     verdicts = _verdicts(found, wrong)
     for text, good in verdicts:
@@ -148,7 +147,20 @@ def selftest(
             highlight=False,
             soft_wrap=True,
         )
-    sys.exit(0 if all(good for _, good in verdicts) else 1)
+    if refused:
+        click.echo(refused, err=True)
+    good = all(good for _, good in verdicts)
+    sys.exit(1 if not good else INCONCLUSIVE if refused else 0)
+
+
+def _write(done: list[Hunt], json_file: Path | None) -> str:
+    """Write the matrix as JSON. Returns a line if the host refuses, "" if it does not."""
+    try:
+        if json_file is not None:
+            write_output(json_file, json.dumps([_as_json(one) for one in done], indent=1) + "\n")
+    except OSError as error:
+        return f"the matrix is not written: {error.filename}: {error.strerror}"
+    return ""
 
 
 def _in_words(one: Hunt) -> str:

@@ -10,9 +10,10 @@ from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
+from conformance.campaign.saved.kept_failures import FOLDER
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Output, Recorded, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -23,9 +24,11 @@ from conformance.reports import evidence
 from conformance.targets.base import Unusable
 from refmodel.core.finite_range import FiniteRange
 
+SHORT = ".short.jsonl"  # how the name of a file ends that was shrunk
+
 
 @click.command()
-@click.argument("file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", metavar="TRACE", type=Recorded())
 @target_option
 @oracle_option
 @click.option(
@@ -38,7 +41,8 @@ from refmodel.core.finite_range import FiniteRange
 @click.option(
     "--output",
     type=Output(),
-    help="Write the shorter trace here, which may be TRACE itself.  [default: TRACE.short.jsonl]",
+    help="Write the shorter trace here, which may be TRACE itself.  [default: TRACE.short.jsonl; "
+    f"TRACE itself if it is in {FOLDER}/, or was shrunk before]",
 )
 @click.pass_context
 def shrink(
@@ -55,10 +59,10 @@ def shrink(
 
     If the time runs out, the same command on its output continues. Exit status: 1 the target
     fails, 3 the failure did not come back."""
-    output = output or file.with_suffix(".short.jsonl")
     bench = Bench(factory)
     try:
         recorded = traces.read(file)
+        output = Output().convert(output or _place(file), None, context)  # before the long search
         failed = _first_failure(bench, recorded, judges)
         if failed is None:
             click.echo(f"inconclusive: it does not fail: it was sent {REPEATS} times", err=True)
@@ -76,24 +80,43 @@ def shrink(
         context.exit(STATUS["inconclusive"])
     finally:
         bench.clear()
-    traces.write(found.trace, output)
-    found.trace.origin = str(output)
     unfinished = found.timed_out or found.interrupted
     shown = Failure(
         found.trace,
         found.verdict,
         None,
-        recorded.operations,
+        recorded.before or recorded.operations,
         found.failed,
         found.repeats,
         unfinished,
         usual_names(found.trace, bench.usual),
     )
+    refused = _write(shown, output)
+    found.trace.origin = str(file if refused else output)
     name = Campaign(factory.name, recorded.seed or 0)
-    for line in evidence.as_lines(name, [shown]):
+    for line in evidence.as_lines(name, [shown], None if refused else evidence.LAST):
         click.echo(line)
-    click.echo(f"{evidence.shortened(shown)}: {output}")
+    click.echo(f"{evidence.shortened(shown)}: {output}{refused}")
     context.exit(INTERRUPTED if found.interrupted else STATUS["fail"])
+
+
+def _place(file: Path) -> Path:
+    """Return the file of the shorter trace, if the user names none.
+
+    It replaces a kept failure, which the next run would send as well, and what was shrunk before.
+    """
+    if FOLDER.name in file.absolute().parts or file.name.endswith(SHORT):
+        return file
+    return file.with_suffix(SHORT)
+
+
+def _write(failure: Failure, path: Path) -> str:
+    """Write the trace. Returns why the host refuses, "" if it does not."""
+    try:
+        traces.write(failure.on_file, path)
+    except OSError as error:
+        return f" is not written: {error.strerror}"
+    return ""
 
 
 def _first_failure(

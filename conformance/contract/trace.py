@@ -38,7 +38,9 @@ class Unreadable(BadTrace):
 class Trace:
     """A recorded dialogue. `events[0]` is `create`; `origin` says where it was read from, or is
     empty. `inside` has lines of version 2 of their own: what happened in the engine before the call
-    or the answer whose position is their `at`. What is sent alone has its `events` itself.
+    or the answer whose position is their `at`. What is sent alone has its `events` itself. `before`
+    is the number of operations before it was shrunk, None if it never was; `unfinished` says that
+    shrinking stopped early.
     """
 
     hello: dict[str, Any]
@@ -47,6 +49,8 @@ class Trace:
     options: dict[str, Any] = field(default_factory=dict)
     origin: str = ""
     inside: list[Event] = field(default_factory=list)
+    before: int | None = None
+    unfinished: bool = False
 
     @property
     def operations(self) -> int:
@@ -157,6 +161,8 @@ def write(trace: Trace, path: Path) -> None:
         "seed": trace.seed,
         "options": trace.options,
     }
+    if trace.before is not None:
+        header |= {"before": trace.before, "unfinished": trace.unfinished}
     with replacing(path) as out:
         for line in (header, *_in_order(trace)):
             out.write(_as_json(line) + "\n")
@@ -204,6 +210,8 @@ def read(path: Path | str) -> Trace:
                         value.get("seed"),
                         value.get("options", {}),
                     )
+                    trace.before = value.get("before")
+                    trace.unfinished = value.get("unfinished", False)
                 elif value.get("op") == "inside":
                     _check("happened", value)
                     _check_all_inside(value)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.contract.source import Source, rarely
+from conformance.contract.trace import Trace
 
 # operation -> the capability that it needs, None where every target has it
 NEEDS = {
@@ -241,3 +242,13 @@ def unasked(hello: Mapping[str, Any]) -> dict[str, str]:
     if "crash" in hello["capabilities"] and hello["crash_profile"] is None:
         reasons["crash"] = "the crash profile is null: nothing is promised"
     return reasons
+
+
+def lacking(trace: Trace, hello: Mapping[str, Any]) -> str:
+    """Return the operations of the trace that a target with this hello is never asked for."""
+    ops = dict.fromkeys(event["op"] for event in trace.events)
+    needs = {op: NEEDS.get(op) for op in ops}
+    if any(event.get("fua") for event in trace.events):
+        needs[FUA] = FUA
+    able = {None, *hello["capabilities"]}
+    return ", ".join(op for op, need in needs.items() if need not in able)

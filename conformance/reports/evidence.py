@@ -59,11 +59,16 @@ def how_often(failure: Failure) -> str:
 
 def found_in(group: list[Failure]) -> str:
     """Return where the failures of one bug were found, such as `trace 3, again in traces 8, 9`."""
-    numbers = sorted((-1 if one.number is None else one.number) for one in group)
-    first, *others = (None if number == -1 else number for number in numbers)
-    plural = "trace" if len(others) == 1 else "traces"
-    text = "a failure kept from an earlier run" if first is None else f"trace {first}"
-    return text + (f", again in {plural} {', '.join(map(str, others))}" if others else "")
+    numbers = sorted(one.number for one in group if one.number is not None)
+    kept = len(group) - len(numbers)
+    if kept > 1:
+        text = f"{kept} failures kept from earlier runs"
+    elif kept:
+        text = "a failure kept from an earlier run"
+    else:
+        text = f"trace {numbers.pop(0)}"
+    plural = "trace" if len(numbers) == 1 else "traces"
+    return text + (f", again in {plural} {', '.join(map(str, numbers))}" if numbers else "")
 
 
 def shortened(failure: Failure) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from conformance.campaign.grouping import grouped
 from conformance.campaign.results import Campaign
 from conformance.contract import trace as traces
-from conformance.contract.trace import Passed, Trace
+from conformance.contract.trace import Passed
 from conformance.reports import evidence
 from conformance.reports.summary import (
     cannot_happen,
@@ -20,7 +20,7 @@ from conformance.reports.worth import worth
 from refmodel.core.whole_file import write_whole
 
 SAMPLE = 20  # traces that are kept though they passed
-OWN = re.compile(r"(failure-)?(kept|\d{5,})\.jsonl")  # names of the traces of a report
+OWN = re.compile(r"(failure-)?(kept(-\d+)?|\d{5,})\.jsonl")  # names of the traces of a report
 
 
 def save(campaign: Campaign, folder: Path) -> None:
@@ -36,17 +36,16 @@ def save(campaign: Campaign, folder: Path) -> None:
             old.unlink()
     for number, (trace, verdict) in enumerate(campaign.judged):
         if not isinstance(trace, Passed) and (number < SAMPLE or verdict.verdict != "pass"):
-            _save(trace, folder / "traces" / f"{number:05}.jsonl")
-    for failure in campaign.failures:
-        name = "kept" if failure.number is None else f"{failure.number:05}"
-        _save(failure.trace, folder / "traces" / f"failure-{name}.jsonl")
+            path = folder / "traces" / f"{number:05}.jsonl"
+            traces.write(trace, path)
+            trace.origin = str(path)
+    for place, failure in enumerate(campaign.failures):
+        name = f"kept-{place}" if failure.number is None else f"{failure.number:05}"
+        path = folder / "traces" / f"failure-{name}.jsonl"
+        traces.write(failure.on_file, path)
+        failure.trace.origin = str(path)
     write_whole(folder / "report.md", as_markdown(campaign))
     write_whole(folder / "report.html", page(campaign))
-
-
-def _save(trace: Trace, path: Path) -> None:
-    traces.write(trace, path)
-    trace.origin = str(path)
 
 
 def as_markdown(campaign: Campaign) -> str:

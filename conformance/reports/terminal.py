@@ -30,9 +30,10 @@ class Lasting(Console):
             super().on_broken_pipe()
 
 
-def console() -> Console:
-    """Return a console on stdout. It wraps lines only if stdout is a terminal."""
-    return Lasting() if sys.stdout.isatty() else Lasting(width=PIPED_WIDTH)
+def console(stderr: bool = False) -> Console:
+    """Return a console on stdout, or stderr. It wraps lines only if that is a terminal."""
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Lasting(stderr=stderr, width=None if terminal else PIPED_WIDTH)
 
 
 def show(campaign: Campaign, out: Console, folder: Path | None) -> None:

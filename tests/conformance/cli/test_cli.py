@@ -187,8 +187,9 @@ def test_a_folder_is_replayed(tmp_path: Path) -> None:
     assert call("replay", "out/traces", "--target", "model:ack").exit_code == 0
     (tmp_path / "out" / "traces" / "torn.jsonl").write_text("{}\n")
     result = call("replay", "out/traces", "--target", "model:ack")
-    assert result.exit_code == 3 and "1 unreadable" in result.output
-    assert call("replay", tmp_path, "--target", "model:ack").exit_code == 2
+    assert result.exit_code == 3 and "1 not judged" in result.output
+    (tmp_path / "empty").mkdir()
+    assert call("replay", "empty", "--target", "model:ack").exit_code == 2
 
 
 def test_shrinking_goes_on_from_a_file(tmp_path: Path) -> None:

@@ -65,6 +65,17 @@ def test_a_report_that_cannot_be_written_hides_no_verdict() -> None:
     assert traces.read(kept).events
 
 
+def test_a_matrix_that_cannot_be_written_hides_no_verdict() -> None:
+    for bug, status, found in (
+        ("overwrite-drops-shared", 3, "1 of 1"),
+        ("replayed-not-in-increment", 1, "0 of 1"),
+    ):
+        result = call("selftest", bug, "--traces", 1, "--jobs", 1, "--json", "/dev/full")
+        assert result.exit_code == status and f"{found} planted bugs found" in result.output
+        line = "the matrix is not written: /dev/full: No space left on device\n"
+        assert result.output.endswith(line), result.output
+
+
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "f"
     write_whole(file, "old")

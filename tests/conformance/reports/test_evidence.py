@@ -125,6 +125,19 @@ def test_one_bug_is_one_failure() -> None:
     assert "trace 3, again in traces 8, 9" in shown(campaign)
 
 
+@pytest.mark.parametrize(
+    "numbers, words",
+    [
+        ((3, 8), "trace 3, again in trace 8"),
+        ((None, 0, 1), "a failure kept from an earlier run, again in traces 0, 1"),
+        ((None, 2, None), "2 failures kept from earlier runs, again in trace 2"),
+        ((None, None), "2 failures kept from earlier runs"),
+    ],
+)
+def test_where_a_bug_was_found(numbers: tuple[int | None, ...], words: str) -> None:
+    assert evidence.found_in([failure(WRITE, STALE, number=one) for one in numbers]) == words
+
+
 def test_junit_has_one_failure_per_bug() -> None:
     campaign = failed(failure(WRITE, STALE, number=0), failure(WRITE, STALE, number=1))
     campaign.judged = [(one.trace, one.verdict) for one in campaign.failures]
