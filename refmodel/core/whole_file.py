@@ -5,23 +5,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+DEVICES = (Path("/dev"), Path("/dev/fd"))  # /dev/stdout is a link to a file where it is redirected
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
     """Yield a text file to write, which takes the place of `path` once it is whole.
 
     After an error the file that was there is as it was. Raises OSError, which names the path. What
-    is no regular file (a pipe, a terminal) is written to directly.
+    is no regular file (a pipe, a terminal), or is in `/dev`, is appended to directly. A link stays.
     """
-    beside = path if path.exists() and not path.is_file() else path.with_name(path.name + ".new")
+    direct = path.exists() and not path.is_file() or path.absolute().parent in DEVICES
+    real = path if direct else path.resolve()
+    beside = path if direct else real.with_name(real.name + ".new")
     try:
         try:
-            with beside.open("w", encoding="utf-8") as out:
+            with beside.open("a" if direct else "w", encoding="utf-8") as out:
                 yield out
-            if beside != path:
-                beside.replace(path)
+            if not direct:
+                beside.replace(real)
         except BaseException:
-            if beside != path:
+            if not direct:
                 with suppress(OSError):
                     beside.unlink()
             raise
