@@ -20,6 +20,7 @@ LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer bloc
 MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
 BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
+STORED_ONE_IN = 3  # openings, right behind a checkpoint
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 # What comes while much is left to do; `open` stands for an opening.
 LATER = (
@@ -138,7 +139,8 @@ class SnapshotsWriter(FullWriter):
         self._read_back()
 
     def _open(self, ways: Sequence[str] = OPENINGS) -> None:
-        """Open the disk again, in one of these ways that the target has.
+        """Open the disk again, in one of these ways that the target has. In some cases all that it
+        reads then is a checkpoint.
 
         What a power cut left is read: many cuts that nobody looked at leave too many disks open.
         """
@@ -146,6 +148,9 @@ class SnapshotsWriter(FullWriter):
         if ways:
             op = self._one_of(ways)
             self._scrub_now_and_then()
+            stored = "clean" in self._capabilities and not self._beyond()
+            if stored and rarely(self._choose, STORED_ONE_IN):
+                self._requests.append({"op": "checkpoint"})
             self._requests.append({"op": op})
             self._now.note(op)
             if op == "crash":
