@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract.source import Source
-from conformance.contract.trace import IMPOSSIBLE
-from conformance.targets.base import Target, Unusable
+from conformance.contract.trace import IMPOSSIBLE, check_hello
+from conformance.targets.base import RAISED, Target, Unusable, named
+from conformance.targets.printing import prints_to_stderr
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
 KINDS = {
@@ -44,6 +45,7 @@ ENGINES = {
     "sqlite": ("sqlite", "SqliteTarget"),
 }
 IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
+MEMBERS = ("hello", "request", "close")  # of a target in process
 OPENING = 60.0  # CPU seconds that a target in process may take to open
 
 Build = Callable[[dict[str, Any]], Target]
@@ -89,6 +91,8 @@ class Factory:
             raise Unusable(f"{self.name} is not asked to refuse options: replay on another target")
         target = self._open({**options, **self.fixed})
         if self.without:
+            if wrong := check_hello(target.hello):
+                raise Unusable(f"invalid answer to hello: {wrong}")
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
             target.hello = {**target.hello, "capabilities": kept}
         return target
@@ -97,8 +101,11 @@ class Factory:
         if self.seconds is None:
             return self.build(options)
         try:
-            with limit(OPENING):
-                return TimeLimited(self.build(options), self.seconds)
+            with prints_to_stderr(), limit(OPENING):
+                target = self.build(options)
+                if missing := [name for name in MEMBERS if not hasattr(target, name)]:
+                    raise Unusable(f"{self.name} makes no target: it has no {missing[0]}")
+                return TimeLimited(target, self.seconds)
         except TooLate as late:
             text = f"{self.name} did not open within {late.after(OPENING)}"
             raise Unusable(text, late.stack) from None
@@ -233,11 +240,16 @@ def _imported(path: str) -> Build:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # the user's own module is most likely here
     try:
-        factory: Build | None = (
-            getattr(importlib.import_module(module), attribute) if module and attribute else None
-        )
+        with prints_to_stderr():
+            factory: Build | None = (
+                getattr(importlib.import_module(module), attribute)
+                if module and attribute
+                else None
+            )
     except (ImportError, AttributeError, ValueError) as error:
         raise NoSuchTarget(f"python:{path}: {error}") from None
+    except RAISED as error:  # code of the module
+        raise NoSuchTarget(f"python:{path}: it raised {named(error)}") from None
     if factory is None or not callable(factory):
         raise NoSuchTarget(f"python:{path} names no callable: write python:package.module:factory")
     return factory

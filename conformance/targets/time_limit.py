@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any
 
 from conformance.targets.base import Message, Target, TargetFailure
+from conformance.targets.printing import prints_to_stderr
 
 SECONDS = 10.0  # CPU time for an answer
 PATIENT = 6  # times as many seconds by the wall
@@ -64,7 +65,7 @@ class TimeLimited:
         op = message["op"]
         seconds = self._seconds * (SLOW_FACTOR if op in SLOW else 1)
         try:
-            with limit(seconds):
+            with prints_to_stderr(), limit(seconds):
                 return self._target.request(message)
         except TooLate as late:
             text = f"no answer to {op} within {late.after(seconds)}"
@@ -73,7 +74,7 @@ class TimeLimited:
     def close(self) -> None:
         """Close the target; give up after CLOSING seconds."""
         try:
-            with limit(CLOSING):
+            with prints_to_stderr(), limit(CLOSING):
                 self._target.close()
         except TooLate:
             pass
