@@ -119,7 +119,7 @@ def resolve(name: str) -> Factory:
     if kind in ENGINES:
         module, attribute = ENGINES[kind]
         engine = importlib.import_module(f"conformance.targets.engines.{module}")
-        return _factory(name, getattr(engine, attribute), _options(rest))
+        return _engine(name, getattr(engine, attribute), _options(rest))
     match kind:
         case "refmodel":
             return _reference(name, rest)
@@ -132,6 +132,15 @@ def resolve(name: str) -> Factory:
         case "python":
             return _factory(name, _imported(rest), {})
     raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+
+
+def _engine(name: str, build: Any, options: dict[str, Any]) -> Factory:
+    """Return the factory of an engine: `knobs` and `fixed_options` are all the options it has."""
+    known = [*build.knobs, *build.fixed_options]
+    for option in options:
+        if option not in known:
+            raise NoSuchTarget(f"{name}: there is no option {option}: use {', '.join(known)}")
+    return _factory(name, build, options)
 
 
 def _kernel(name: str, rest: str) -> Factory:
@@ -162,6 +171,8 @@ def _reference(name: str, rest: str) -> Factory:
         usual = [one for one in knobs.get(option, ()) if one is not None]
         if usual and type(value) not in map(type, usual):
             raise NoSuchTarget(f"{option}={value}: the value is one such as {usual[0]}")
+    if wrong := module.wrong_option(options):
+        raise NoSuchTarget(f"{name}: {wrong}")
     return _factory(name, module.ReferenceTarget, options, knobs)
 
 
@@ -196,7 +207,8 @@ def _hooked(path: Path) -> Factory:
 def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `ENGINE`, `KEY=VALUE,...` or `ENGINE:KEY=VALUE,...`."""
     first, _, rest = text.partition(":")
-    options = {**_options(rest), "engine": first} if first and "=" not in first else _options(text)
+    named = bool(first) and "=" not in first
+    options = _options(",".join([f"engine={first}", rest] if named else [text]))
     if options.get("engine", next(iter(engines))) not in engines:
         raise NoSuchTarget(
             f"there is no engine '{options['engine']}': it is one of {', '.join(engines)}"
@@ -222,7 +234,10 @@ def _options(text: str) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise NoSuchTarget(f"'{part}' is no option: write refmodel:key=value,key=value")
-        options[key.strip().replace("-", "_")] = _value(value.strip())
+        option = key.strip().replace("-", "_")
+        if option in options:
+            raise NoSuchTarget(f"the option {option} is given twice")
+        options[option] = _value(value.strip())
     return options
 
 
