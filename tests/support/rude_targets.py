@@ -77,7 +77,7 @@ class Hangs(_Rude):
 
 
 class Prints(ListDisk):
-    print("of the module")
+    print("of the module")  # when it is imported
 
     def __init__(self, options: dict[str, Any]) -> None:
         print("of the opening")
