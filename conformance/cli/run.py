@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from conformance import targets
 from conformance.campaign import overlap, random_campaign, workers
@@ -29,6 +30,7 @@ from refmodel.core.finite_range import FiniteRange
 from refmodel.core.whole_file import write_whole
 
 TRACES = 1000  # default number of traces of a run
+UNUSED = ("seed", "jobs", "scheduler", "minutes", "in_flight")  # by exhaustive runs
 TRACES_A_ROUND = 20  # traces per round of overlapping requests
 
 
@@ -194,6 +196,7 @@ def run(
                 "--without, --faults and --overlap are for random runs: an exhaustive run has "
                 "operations of its own"
             )
+        _refuse_unused(context)
         result = _exhaust(factory, count, ops, judges, resume, most_failures)
     else:
         if resume is not None and seed is None:
@@ -244,6 +247,16 @@ def run(
     if refused and result.verdict != "fail":
         status = STATUS["inconclusive"]
     context.exit(INTERRUPTED if result.interrupted else status)
+
+
+def _refuse_unused(context: click.Context) -> None:
+    """Raises UsageError if an option was given that an exhaustive run does not use."""
+    for name in UNUSED:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for random runs: an exhaustive run draws nothing, "
+                "and is one process that ends with its last workload"
+            )
 
 
 def _write(

@@ -171,6 +171,13 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
             ["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"],
             "are for random runs",
         ),
+        *(
+            (
+                ["--target", "refmodel", "--crashes", "exhaustive", "--ops", "1", option, "1"],
+                f"{option} is for random runs",
+            )
+            for option in ("--seed", "--jobs", "--scheduler", "--minutes", "--in-flight")
+        ),
         (["--target", "model", "--resume", "p.jsonl"], "needs its --seed"),
         (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),
         (["--target", "model", "--traces", "0"], "0 is not in the range"),
