@@ -6,7 +6,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 
 from conformance.campaign.attempts import Attempts
-from conformance.campaign.batches import FAST, Part, Plan, judged
+from conformance.campaign.batches import FAST, IN_FLIGHT, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved.campaign_file import Kept
@@ -60,7 +60,7 @@ def campaign(
     workers: Workers | None = None,
     minutes: float | None = None,
     kept: Kept | None = None,
-    in_flight: int = 8,
+    in_flight: int = IN_FLIGHT,
 ) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
 
@@ -90,6 +90,7 @@ def campaign(
         most_failures=most_failures,
         without=tuple(sorted(factory.without)),
         faults=faulty,
+        usual=crashes and in_flight >= IN_FLIGHT,
         how=how,
         judges=tuple(name for name in oracles if name != INNER),
     )
