@@ -32,20 +32,6 @@ def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int 
     return count and -(-count // Plan("", frozenset(), 0, ops, True, tuple(oracles), 0).length)
 
 
-def declared(factory: Factory) -> frozenset[str]:
-    """Return the capabilities of the target with the first of its options.
-
-    None if it is unusable.
-    """
-    bench = Bench(factory)
-    try:
-        return frozenset(bench.hello(factory.first)["capabilities"])
-    except Unusable:
-        return frozenset()
-    finally:
-        bench.clear()
-
-
 def campaign(
     factory: Factory,
     *,
