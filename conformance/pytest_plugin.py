@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from _pytest._code.code import ExceptionRepr
 
-from conformance.programs.generate import MOST_OPS
 from conformance.targets import Factory, NoSuchTarget, resolve
 
 # Below the root folder of pytest. In its usual mode of import pytest takes one module of a name, so
@@ -68,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _chosen.clear()
     if not name:
         return
+    from conformance.programs.generate import MOST_OPS  # it takes long to load
+
     try:
         factory = resolve(name)
     except NoSuchTarget as error:
