@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from conformance import strategies
 from conformance.campaign.attempts import Attempts
 from conformance.campaign.driver import Bench
-from conformance.campaign.random_campaign import declared
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.saved.kept_failures import FOLDER
 from conformance.contract import trace as traces
@@ -30,6 +29,7 @@ from conformance.programs.shrink import shrink
 from conformance.pytest_plugin import chosen
 from conformance.reports import evidence
 from conformance.targets import Factory
+from conformance.targets.base import Unusable
 
 CHOSEN = chosen()
 CHANGES = {"flush", "snapshot", "delete", "revert", "unmap"}
@@ -57,7 +57,10 @@ CLASSES: dict[str, tuple[set[str], set[str]]] = {
 def test_contract(about: str, data: st.DataObject) -> None:
     """Test that the target keeps the contract in traces of this class."""
     needed, _ = CLASSES[about]
-    missing = needed - _capabilities()
+    able = _capabilities()
+    if isinstance(able, Unusable):
+        pytest.fail(f"the target is unusable: {able.message}", pytrace=False)
+    missing = needed - able
     if missing:
         pytest.skip(f"the target does not declare {', '.join(sorted(missing))}")
     trace = data.draw(_traces(about))
@@ -68,8 +71,15 @@ def test_contract(about: str, data: st.DataObject) -> None:
 
 
 @cache
-def _capabilities() -> frozenset[str]:
-    return declared(CHOSEN.factory)
+def _capabilities() -> frozenset[str] | Unusable:
+    """Return the capabilities of the target, or why it is unusable."""
+    bench = Bench(CHOSEN.factory)
+    try:
+        return frozenset(bench.hello(CHOSEN.factory.first)["capabilities"])
+    except Unusable as error:
+        return error
+    finally:
+        bench.clear()
 
 
 def _traces(about: str) -> st.SearchStrategy[Trace]:

@@ -1,8 +1,8 @@
 """A plugin of pytest: `pytest --conformance-target TARGET` tests a target against the contract.
 
 It adds one test for each class of properties of the contract. They are ordinary tests of
-Hypothesis in an ordinary file, .conformance/test_contract.py, which the plugin writes. So the
-options of pytest (ids, `--lf`, `-k`, `--collect-only`, `-n`) and of Hypothesis (its seed, its
+Hypothesis in an ordinary file, .conformance/test_conformance_kit.py, which the plugin writes. So
+the options of pytest (ids, `--lf`, `-k`, `--collect-only`, `-n`) and of Hypothesis (its seed, its
 example database) work as usual.
 """
 
@@ -16,13 +16,17 @@ from _pytest._code.code import ExceptionRepr
 
 from conformance.targets import Factory, NoSuchTarget, resolve
 
-TESTS = Path(".conformance", "test_contract.py")  # below the root folder of pytest
+# Below the root folder of pytest. In its usual mode of import pytest takes one module of a name, so
+# this is one that no suite of a user is likely to have.
+TESTS = Path(".conformance", "test_conformance_kit.py")
 SOURCE = """# Written by the pytest plugin of the conformance kit; it can be removed.
 from conformance.property_tests import test_contract
 
 __all__ = ["test_contract"]
 """
 TRACES, OPS = 50, 30
+# Exceptions that say it all: the failure of a trace, and why the target is unusable.
+SHOWN_ALONE = ("conformance.strategies.Broken: ", "conformance.targets.base.Unusable: ")
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,15 @@ def pytest_configure(config: pytest.Config) -> None:
     _chosen.clear()
     if not name:
         return
+    from conformance.programs.generate import MOST_OPS  # it takes long to load
+
     try:
         factory = resolve(name)
     except NoSuchTarget as error:
         raise pytest.UsageError(f"--conformance-target: {error}") from None
-    _chosen.append(Chosen(factory, _number(config, "traces", TRACES), _number(config, "ops", OPS)))
+    _chosen.append(
+        Chosen(factory, _number(config, "traces", TRACES), _number(config, "ops", OPS, MOST_OPS))
+    )
     if not any(TESTS.name in argument for argument in config.args):
         config.args.append(str(_written(config.rootpath / TESTS)))
 
@@ -100,7 +108,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
         and isinstance(report.longrepr, ExceptionRepr)
     ):
         crash = report.longrepr.reprcrash
-        if crash is not None and crash.message.startswith("conformance.strategies.Broken: "):
+        if crash is not None and crash.message.startswith(SHOWN_ALONE):
             report.longrepr = crash.message.partition(": ")[2]
 
 
@@ -113,10 +121,12 @@ def _option(config: pytest.Config, name: str) -> str:
     return given if given is not None else str(config.getini(f"conformance_{name}"))
 
 
-def _number(config: pytest.Config, name: str, default: int) -> int:
+def _number(config: pytest.Config, name: str, default: int, most: int | None = None) -> int:
     text = _option(config, name)
     if not text:
         return default
     if not text.isdecimal() or int(text) < 1:
         raise pytest.UsageError(f"--conformance-{name}: '{text}' is no number of at least 1")
+    if most is not None and int(text) > most:
+        raise pytest.UsageError(f"--conformance-{name}: {text} is more than {most}")
     return int(text)

@@ -17,16 +17,19 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from conformance.campaign.driver import ask, drive
+from conformance.campaign.driver import Bench, ask
 from conformance.contract.trace import Trace, numbered
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.programs import generate
+from conformance.programs import generate, overlap, woven
 from conformance.programs.names import allowed, forbidden
 from conformance.targets import Factory
 from conformance.targets.base import Message, Target, Unusable
 
 OPS = 30  # operations of a trace
+KINDS = ("plain", "woven", "racing")  # of programs; the wide ones do not shrink
+ALONE = 1  # the first so many send one request at a time
+MOST_IN_FLIGHT = 4  # requests: the judge gives up on more of them more often
 BLOCKS = 16  # blocks of the disk of a state machine
 
 
@@ -47,36 +50,54 @@ def programs(
 
 def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.SearchStrategy[Trace]:
     """Return a strategy of traces of up to about `ops` operations: each drives a new target of the
-    factory.
+    factory, if it takes several requests at a time often with several in flight.
 
     Raises Unusable while an example is drawn if the target cannot be opened.
     """
 
     def driven(choose: Any) -> Trace:
         options = factory.draw(choose)
-        target = factory(options)
+        bench = Bench(factory)
         try:
-            program = generate.program(
-                choose,
-                target.hello,
-                ops,
-                crashes=crashes,
-                cuts=getattr(target, "cuts", False),
-                options=options,
-                any_length=True,
-            )
-            return drive(target, program, 0, options)
+            return bench.drive(_program(choose, bench, options, ops, crashes), 0, options)
         finally:
-            target.close()
+            bench.clear()
 
     return st.randoms(use_true_random=False).map(driven)
 
 
+def _program(
+    choose: Any, bench: Bench, options: dict[str, Any], ops: int, crashes: bool
+) -> list[Message]:
+    """Return a program of one of KINDS. The least draw is the simplest kind, for Hypothesis."""
+    hello, cuts = bench.hello(options), bench.cuts(options)
+    most = min(MOST_IN_FLIGHT, hello.get("in_flight", 1))
+    kind = KINDS[choose.randrange(len(KINDS) if most > 1 else ALONE)]
+    how = {"cuts": cuts, "schedules": bench.schedules(options)}
+    if kind == "racing":
+        return overlap.written(choose, hello, ops, most, crashes, **how)
+    program = generate.program(
+        choose,
+        hello,
+        ops,
+        crashes=crashes,
+        cuts=cuts,
+        options=options,
+        any_length=True,
+    )
+    if kind != "woven":
+        return program
+    tolerates = hello.get("tolerates", 0)
+    return woven.woven(choose, program, most, schedules=how["schedules"], tolerates=tolerates)
+
+
 def check(trace: Trace) -> None:
     """Judge a trace by the model of the contract. Raises Broken if it fails, Unusable if it is
-    inconclusive.
+    inconclusive. Requests in flight together may have too many orders: then nothing is decided.
     """
     verdict = judge([trace], {"model": named("model")})[0]
+    if trace.overlapping and verdict.verdict == "inconclusive" and verdict.at is None:
+        return
     if verdict.verdict == "inconclusive":
         raise Unusable(verdict.reason)
     if verdict.verdict == "fail":
@@ -97,6 +118,7 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
             hello = {key: value for key, value in self._target.hello.items() if key != "ok"}
             self._trace = Trace(hello, [], 0, dict(factory.first))
             self._tag = 0
+            self._lacking: dict[int, bool] = {}  # device that failed -> whether it is back
 
         def declares(self, capability: str) -> bool:
             """Return whether the target declares the capability."""
@@ -115,12 +137,13 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
             """Create a disk, zero-filled."""
             self.send("create", blocks=blocks)
 
-        @rule(lba=st.integers(0, blocks), count=st.integers(1, 4))
-        def write(self, lba: int, count: int) -> None:
-            """Write new data; past the end it has to be refused."""
+        @rule(lba=st.integers(0, blocks), count=st.integers(1, 4), fua=st.booleans())
+        def write(self, lba: int, count: int, fua: bool) -> None:
+            """Write new data, durable if declared; past the end it has to be refused."""
             tags = list(range(self._tag + 1, self._tag + 1 + count))
             self._tag += count
-            self.send("write", lba=lba, tags=tags)
+            durable = {"fua": True} if fua and self.declares("fua") else {}
+            self.send("write", lba=lba, tags=tags, **durable)
 
         @rule(
             lba=st.integers(0, blocks), count=st.integers(1, blocks), name=NAMES, old=st.booleans()
@@ -158,6 +181,32 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
                 return
             if self.declares("clean" if op == "checkpoint" else op):
                 self.send(op)
+
+        @precondition(lambda self: self.declares("device"))
+        @rule(
+            device=st.integers(0, 63),
+            mode=st.sampled_from(["absent", "degraded"]),
+            back=st.sampled_from(["return", "replace"]),
+        )
+        def fail_or_give_back(self, device: int, mode: str, back: str) -> None:
+            """Let a device fail, as many as are tolerated; or give one back that failed."""
+            hello = self._trace.hello
+            away = [one for one, is_back in self._lacking.items() if not is_back]
+            if len(self._lacking) < hello["tolerates"]:
+                device %= hello["devices"]
+                if device not in self._lacking:
+                    self.send("fail", device=device, mode=mode)
+                    self._lacking[device] = False
+            elif away:
+                self.send(back, device=away[device % len(away)])
+                self._lacking[away[device % len(away)]] = True
+
+        @precondition(lambda self: self.declares("device") and all(self._lacking.values()))
+        @rule()
+        def settle(self) -> None:
+            """Let the devices that are back catch up."""
+            self.send("settle")
+            self._lacking.clear()
 
         def teardown(self) -> None:
             """Put the target away."""

@@ -24,9 +24,10 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
 from conformance.programs import generate, overlap, swarm, woven
 from conformance.programs.explored import Explored
-from conformance.targets import Factory, resolve
+from conformance.targets import Factory, resolve, signs_of_life
 from conformance.targets.base import Message, Unusable
 
+IN_FLIGHT = 8  # requests at most, unless told otherwise
 MOST_TRACES = 100  # traces of a part, at most
 SAMPLE = 20  # traces of a campaign that are kept though they passed
 SLOW, SLOW_PARTS = (
@@ -53,7 +54,7 @@ class Plan:
     oracles: tuple[str, ...]
     most_failures: int
     faults: tuple[str, ...] = ()  # faults of the media, by name
-    in_flight: int = 8  # requests at most, in every second trace of a target that takes several
+    in_flight: int = IN_FLIGHT  # requests at most, in every second trace, if it takes several
 
     @property
     def length(self) -> int:
@@ -158,6 +159,7 @@ def _drive(
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         interrupts.look()
         trace_number = number * plan.length + index
+        signs_of_life.at_trace(trace_number)
         seed = trace_seed(plan.seed, trace_number)
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))

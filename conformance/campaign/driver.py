@@ -5,12 +5,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from conformance import targets
 from conformance.campaign import overlapping_driver
 from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, inside, record
 from conformance.contract import trace as traces
+from conformance.contract.printable import printable
 from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
-from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
+from conformance.targets.base import (
+    RAISED,
+    Message,
+    PowerCut,
+    Target,
+    TargetFailure,
+    Unusable,
+    named,
+)
 from conformance.targets.overlapping import calls
 
 UNASKED_CUT = "it raised PowerCut though the request has no `cut`"
@@ -74,16 +84,27 @@ def _answer(target: Target, message: Message) -> Message:
         response = target.request(message)
     except (PowerCut, TargetFailure, Unusable):
         raise
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
+    except RAISED as error:
         raise TargetFailure(
-            "exit", f"it raised {text[:LONGEST_MESSAGE]}", traceback.format_exc()[-4000:]
+            "exit", f"it raised {named(error)[:LONGEST_MESSAGE]}", traceback.format_exc()[-4000:]
         ) from None
     if not isinstance(response, dict):
         raise TargetFailure(
             "protocol", f"its answer is no object: {str(response)[:LONGEST_MESSAGE]}"
         )
     return response
+
+
+def _stack_in_target(error: BaseException) -> str:
+    """Return where in its own code the target raised this when it was opened.
+
+    Nothing if it was not called at all: then only the kit's code would be shown."""
+    kit, target = error.__traceback__, None
+    while kit is not None:
+        if kit.tb_frame.f_code.co_filename == targets.__file__:
+            target = kit.tb_next
+        kit = kit.tb_next
+    return "".join(traceback.format_tb(target))[-4000:]
 
 
 class Bench:
@@ -116,11 +137,9 @@ class Bench:
                 self._target = self._factory(dict(options))
             except Unusable:
                 raise
-            except Exception as error:
-                raise Unusable(
-                    f"cannot open {self._factory.name}: {type(error).__name__}: {error}",
-                    traceback.format_exc()[-4000:],
-                ) from None
+            except RAISED as error:
+                text = f"cannot open {self._factory.name}: {named(error)}"
+                raise Unusable(printable(text, ""), _stack_in_target(error)) from None
             self._options = dict(options)
             wrong = traces.check_hello(self._target.hello)
             if wrong:
@@ -188,7 +207,7 @@ class Bench:
         try:
             response = self._target.request({"op": "stats"})
             counters, lost = response.get("counters"), response.get("error") == "data-lost"
-        except Exception:
+        except RAISED:
             counters, lost = None, False
             self.clear()
         if not isinstance(counters, dict):
@@ -204,5 +223,5 @@ class Bench:
         """Put the target away."""
         target, self._target = self._target, None
         if target is not None:
-            with suppress(Exception):  # it was judged by its answers
+            with suppress(*RAISED):  # it was judged by its answers
                 target.close()

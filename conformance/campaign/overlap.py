@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from conformance.contract import tagged_block
 from conformance.judging.linearizable import FOREVER, MOST_STEPS, Call, judge
 from conformance.targets import Factory
-from conformance.targets.base import Message, Target, TargetFailure, Unusable
+from conformance.targets.base import RAISED, Message, Target, TargetFailure, Unusable, named
 
 HOT = 4  # blocks that all threads meet in
 BLOCKS = HOT + 1  # a request has up to two
@@ -68,10 +68,8 @@ def run(
                 target.close()
         except Unusable as error:
             return Overlap("inconclusive", connections, number, calls, error.message)
-        except Exception as error:  # it is the target's, or its device's
-            return Overlap(
-                "fail", connections, number + 1, calls, f"{type(error).__name__}: {error}"
-            )
+        except RAISED as error:  # it is the target's, or its device's
+            return Overlap("fail", connections, number + 1, calls, named(error))
         calls += len(history)
         opinion = judge(history, most_steps)
         if opinion.verdict != "pass":

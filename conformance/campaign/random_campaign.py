@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.campaign import interrupts
 from conformance.campaign.attempts import Attempts
-from conformance.campaign.batches import FAST, Part, Plan, judged
+from conformance.campaign.batches import FAST, IN_FLIGHT, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved.campaign_file import Kept
@@ -33,20 +33,6 @@ def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int 
     return count and -(-count // Plan("", frozenset(), 0, ops, True, tuple(oracles), 0).length)
 
 
-def declared(factory: Factory) -> frozenset[str]:
-    """Return the capabilities of the target with the first of its options.
-
-    None if it is unusable.
-    """
-    bench = Bench(factory)
-    try:
-        return frozenset(bench.hello(factory.first)["capabilities"])
-    except Unusable:
-        return frozenset()
-    finally:
-        bench.clear()
-
-
 def campaign(
     factory: Factory,
     *,
@@ -61,7 +47,7 @@ def campaign(
     workers: Workers | None = None,
     minutes: float | None = None,
     kept: Kept | None = None,
-    in_flight: int = 8,
+    in_flight: int = IN_FLIGHT,
 ) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
 
@@ -91,6 +77,7 @@ def campaign(
         most_failures=most_failures,
         without=tuple(sorted(factory.without)),
         faults=faulty,
+        usual=crashes and in_flight >= IN_FLIGHT,
         how=how,
         judges=tuple(name for name in oracles if name != INNER),
     )

@@ -80,6 +80,7 @@ class Campaign:
     unasked: frozenset[str] = frozenset()  # the others that the target declares
     interrupted: bool = False  # Ctrl-C or SIGTERM ended it before it was complete
     shrinking: bool = False  # a failure is being shrunk
+    usual: bool = True  # power cuts are random, and as many requests are in flight as usual
     how: str = ""  # other options of the command that ran it
     workloads: int = 0  # number of workloads of an exhaustive campaign
     faults: tuple[str, ...] = ()  # faults of the media, by name

@@ -17,8 +17,10 @@ from typing import Any, NoReturn, Protocol
 
 from conformance.campaign import interrupts
 from conformance.campaign.batches import Part, Plan, drive, in_worker
+from conformance.campaign.crew import LONGEST_ENDING, LOOK, Crew
 from conformance.judging.oracles import Oracle
-from conformance.targets import Factory
+from conformance.targets import Factory, signs_of_life
+from conformance.targets.signs_of_life import Sign
 
 GRACE = 5.0  # seconds in which interrupted workers hand over what they have done
 AHEAD = 2  # parts under way for each worker: what comes after the end is thrown away
@@ -72,9 +74,10 @@ class Elsewhere:
         workers: int,
         close: Callable[[], None],
         interrupt: Callable[[], None] = lambda: None,
+        ended: Callable[[int], str] = lambda seed: "",
     ) -> None:
         self.submit, self._most = submit, AHEAD * workers
-        self._close, self._interrupt = close, interrupt
+        self._close, self._interrupt, self._ended = close, interrupt, ended
 
     def parts(
         self, plan: Plan, first: int, count: int | None, until: float | None
@@ -91,6 +94,8 @@ class Elsewhere:
                 part = future.result()
                 under_way.popleft()
                 yield number, part
+        except BrokenExecutor as error:
+            raise BrokenExecutor(self._ended(plan.seed) or str(error)) from None
         except KeyboardInterrupt:
             yield from self._begun(under_way)
             raise
@@ -122,37 +127,54 @@ def on_this_machine(jobs: int) -> Elsewhere:
     processors = sorted(os.sched_getaffinity(0))
     places = context.SimpleQueue()
     for number in range(jobs):
-        places.put(
-            {processors[number % len(processors)]} if jobs >= len(processors) else processors
-        )
+        one = {processors[number % len(processors)]}
+        places.put((number, one if jobs >= len(processors) else processors))
+    signs = context.RawArray(Sign, jobs)
     campaign, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, _stay, (places, campaign))
+    pool = ProcessPoolExecutor(jobs, context, _stay, (places, signs, campaign))
+    crew = Crew(signs)
+
+    def submit(*call: Any) -> Any:
+        try:
+            return pool.submit(_interruptible, *call)
+        finally:
+            crew.look()
 
     def close() -> None:
         end.close()
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        crew.end()
 
-    return Elsewhere(lambda *call: pool.submit(_interruptible, *call), jobs, close, end.close)
+    return Elsewhere(submit, jobs, close, end.close, crew.ended)
 
 
 _ended = threading.Event()  # in a worker: the campaign is over
+_idle = threading.Event()  # in a worker: no call is under way
+_idle.set()
 
 
-def _stay(places: Any, campaign: Connection) -> None:
-    """Keep this worker on its processors.
+def _stay(places: Any, signs: Any, campaign: Connection) -> None:
+    """Keep this worker on its processors, and show what it does.
 
     Ctrl-C is for the parent, and for a call under way. So is the end of the campaign, when the
-    parent closes its end of the pipe `campaign`.
+    parent closes its end of the pipe `campaign`. A worker whose parent is gone ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.unraisablehook = interrupts.unless_kept
-    os.sched_setaffinity(0, places.get())
+    number, processors = places.get()
+    os.sched_setaffinity(0, processors)
+    signs_of_life.show(signs[number])
     worker = threading.get_ident()
+    parent = multiprocessing.parent_process()
 
     def interrupt_at_end() -> None:
         campaign.poll(None)
         _ended.set()
         signal.pthread_kill(worker, signal.SIGINT)
+        while parent and os.getppid() == parent.pid:  # it ends this worker
+            time.sleep(LOOK)
+        _idle.wait(LONGEST_ENDING)
+        os._exit(1)
 
     threading.Thread(target=interrupt_at_end, daemon=True).start()
 
@@ -163,6 +185,7 @@ def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
     The pool cannot take back a call that it has handed to this process. Such a call does not begin
     when the campaign is over or was interrupted.
     """
+    _idle.clear()
     signal.signal(signal.SIGINT, _interrupted)
     try:
         if _ended.is_set():
@@ -170,6 +193,7 @@ def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
         return call(*arguments)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _idle.set()
 
 
 def _interrupted(number: int, frame: Any) -> NoReturn:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from conformance import targets
 from conformance.campaign import overlap, random_campaign, workers
@@ -37,6 +38,7 @@ from conformance.reports import display, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
 
 TRACES = 1000  # default number of traces of a run
+UNUSED = ("seed", "jobs", "scheduler", "minutes", "in_flight")  # by exhaustive runs
 TRACES_A_ROUND = 20  # traces per round of overlapping requests
 
 
@@ -203,6 +205,7 @@ def run(
                 "--without, --faults and --overlap are for random runs: an exhaustive run has "
                 "operations of its own"
             )
+        _refuse_unused(context)
         result = _exhaust(factory, count, ops, judges, resume, most_failures)
     else:
         if resume is not None and seed is None:
@@ -250,6 +253,16 @@ def run(
     if refused and result.verdict != "fail":
         status = STATUS["inconclusive"]
     context.exit(INTERRUPTED if result.interrupted else status)
+
+
+def _refuse_unused(context: click.Context) -> None:
+    """Raises UsageError if an option was given that an exhaustive run does not use."""
+    for name in UNUSED:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for random runs: an exhaustive run draws nothing, "
+                "and is one process that ends with its last workload"
+            )
 
 
 def _write(

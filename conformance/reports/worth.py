@@ -13,6 +13,7 @@ from conformance.campaign.results import OUTCOMES, Campaign
 from conformance.reports.summary import coverage, in_a_row
 
 FOUND = "found_by_traces.json"
+OPS = 30  # operations of the traces of the self-test
 MORE_MINUTES = 10
 
 
@@ -26,17 +27,20 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
     traces, bugs = len(campaign.judged), len(_traces_to_find())
     ours = campaign.target.partition(":")[0] == "refmodel"
     where = "" if ours else " in the engines of this project, which can do all that is asked"
+    unlike = _unlike_the_self_test(campaign)
     text = [
         ("reached", f"{reached} of {len(rows)} outcomes of operations; {in_a_row(campaign)}"),
         ("never", ", ".join(never) or "nothing: every outcome happened"),
         (
             "worth",
-            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
+            f"no chance is known: {unlike}, unlike in the self-test"
+            if unlike
+            else f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
             f"self-test with a chance of {percent(chance(traces))} ({bugs} planted bugs{where})",
         ),
     ]
     more = int(traces * 60 * MORE_MINUTES / campaign.seconds) if campaign.seconds else 0
-    if more > traces:
+    if more > traces and not unlike:
         text.append(
             (
                 "more",
@@ -45,6 +49,20 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
             )
         )
     return text
+
+
+def _unlike_the_self_test(campaign: Campaign) -> str:
+    """Return in which way the run asked for less than the self-test did; "" if in none."""
+    kind, _, options = campaign.target.partition(":")
+    if campaign.without:
+        return f"{', '.join(campaign.without)} was left out"
+    if campaign.ops < OPS:
+        return f"traces had fewer than {OPS} operations"
+    if not campaign.usual:
+        return "power cuts were left out, or there were fewer requests in flight"
+    if campaign.faults or kind == "refmodel" and "=" in options:
+        return "the engine was narrowed by options"
+    return ""
 
 
 def chance(traces: int) -> float:

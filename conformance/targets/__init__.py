@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract.source import Source
-from conformance.contract.trace import IMPOSSIBLE
-from conformance.targets.base import Target, Unusable
+from conformance.contract.trace import IMPOSSIBLE, check_hello
+from conformance.targets.base import RAISED, Target, Unusable, named
+from conformance.targets.printing import prints_to_stderr
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
 KINDS = {
@@ -44,6 +45,7 @@ ENGINES = {
     "sqlite": ("sqlite", "SqliteTarget"),
 }
 IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
+MEMBERS = ("hello", "request", "close")  # of a target in process
 OPENING = 60.0  # CPU seconds that a target in process may take to open
 
 Build = Callable[[dict[str, Any]], Target]
@@ -89,6 +91,8 @@ class Factory:
             raise Unusable(f"{self.name} is not asked to refuse options: replay on another target")
         target = self._open({**options, **self.fixed})
         if self.without:
+            if wrong := check_hello(target.hello):
+                raise Unusable(f"invalid answer to hello: {wrong}")
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
             target.hello = {**target.hello, "capabilities": kept}
         return target
@@ -97,8 +101,11 @@ class Factory:
         if self.seconds is None:
             return self.build(options)
         try:
-            with limit(OPENING):
-                return TimeLimited(self.build(options), self.seconds)
+            with prints_to_stderr(), limit(OPENING):
+                target = self.build(options)
+                if missing := [name for name in MEMBERS if not hasattr(target, name)]:
+                    raise Unusable(f"{self.name} makes no target: it has no {missing[0]}")
+                return TimeLimited(target, self.seconds)
         except TooLate as late:
             text = f"{self.name} did not open within {late.after(OPENING)}"
             raise Unusable(text, late.stack) from None
@@ -112,7 +119,7 @@ def resolve(name: str) -> Factory:
     if kind in ENGINES:
         module, attribute = ENGINES[kind]
         engine = importlib.import_module(f"conformance.targets.engines.{module}")
-        return _factory(name, getattr(engine, attribute), _options(rest))
+        return _engine(name, getattr(engine, attribute), _options(rest))
     match kind:
         case "refmodel":
             return _reference(name, rest)
@@ -125,6 +132,15 @@ def resolve(name: str) -> Factory:
         case "python":
             return _factory(name, _imported(rest), {})
     raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+
+
+def _engine(name: str, build: Any, options: dict[str, Any]) -> Factory:
+    """Return the factory of an engine: `knobs` and `fixed_options` are all the options it has."""
+    known = [*build.knobs, *build.fixed_options]
+    for option in options:
+        if option not in known:
+            raise NoSuchTarget(f"{name}: there is no option {option}: use {', '.join(known)}")
+    return _factory(name, build, options)
 
 
 def _kernel(name: str, rest: str) -> Factory:
@@ -155,6 +171,8 @@ def _reference(name: str, rest: str) -> Factory:
         usual = [one for one in knobs.get(option, ()) if one is not None]
         if usual and type(value) not in map(type, usual):
             raise NoSuchTarget(f"{option}={value}: the value is one such as {usual[0]}")
+    if wrong := module.wrong_option(options):
+        raise NoSuchTarget(f"{name}: {wrong}")
     return _factory(name, module.ReferenceTarget, options, knobs)
 
 
@@ -189,7 +207,8 @@ def _hooked(path: Path) -> Factory:
 def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `ENGINE`, `KEY=VALUE,...` or `ENGINE:KEY=VALUE,...`."""
     first, _, rest = text.partition(":")
-    options = {**_options(rest), "engine": first} if first and "=" not in first else _options(text)
+    named = bool(first) and "=" not in first
+    options = _options(",".join([f"engine={first}", rest] if named else [text]))
     if options.get("engine", next(iter(engines))) not in engines:
         raise NoSuchTarget(
             f"there is no engine '{options['engine']}': it is one of {', '.join(engines)}"
@@ -215,7 +234,10 @@ def _options(text: str) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise NoSuchTarget(f"'{part}' is no option: write refmodel:key=value,key=value")
-        options[key.strip().replace("-", "_")] = _value(value.strip())
+        option = key.strip().replace("-", "_")
+        if option in options:
+            raise NoSuchTarget(f"the option {option} is given twice")
+        options[option] = _value(value.strip())
     return options
 
 
@@ -233,11 +255,16 @@ def _imported(path: str) -> Build:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # the user's own module is most likely here
     try:
-        factory: Build | None = (
-            getattr(importlib.import_module(module), attribute) if module and attribute else None
-        )
+        with prints_to_stderr():
+            factory: Build | None = (
+                getattr(importlib.import_module(module), attribute)
+                if module and attribute
+                else None
+            )
     except (ImportError, AttributeError, ValueError) as error:
         raise NoSuchTarget(f"python:{path}: {error}") from None
+    except RAISED as error:  # code of the module
+        raise NoSuchTarget(f"python:{path}: it raised {named(error)}") from None
     if factory is None or not callable(factory):
         raise NoSuchTarget(f"python:{path} names no callable: write python:package.module:factory")
     return factory

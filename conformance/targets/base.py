@@ -4,6 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 Message = dict[str, Any]
+# What code of a target in process raises. SystemExit is no Exception: `sys.exit(0)` in a target
+# would otherwise end the kit, with the status of a pass.
+RAISED = (Exception, SystemExit)
+
+
+def named(error: BaseException) -> str:
+    """Return the error in a line: its type, and what it says."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class Target(Protocol):

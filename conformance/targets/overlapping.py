@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from conformance.contract.trace import OVERLAPPING
-from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
+from conformance.targets.base import (
+    RAISED,
+    Message,
+    PowerCut,
+    Target,
+    TargetFailure,
+    Unusable,
+    named,
+)
+from conformance.targets.printing import prints_to_stderr
 from conformance.targets.time_limit import PATIENT, SECONDS, SLOW_FACTOR, TooLate, limit
 
 LEAST = 0.01  # seconds: a timer of 0 seconds never runs out
@@ -108,27 +117,27 @@ class InProcess:
     def _guarded(seconds: float, work: Callable[[], None]) -> None:
         """Let the target do something. What it raises is its failure, and so is to be too late."""
         try:
-            with limit(max(seconds, LEAST)):
+            with prints_to_stderr(), limit(max(seconds, LEAST)):
                 work()
         except (PowerCut, TargetFailure, Unusable):
             raise
         except TooLate as late:
             text = f"it went on for {late.after(seconds)} without an answer"
             raise TargetFailure("hang", text, late.stack) from None
-        except Exception as error:
+        except RAISED as error:
             raise _failure(error) from None
 
     def cut(self) -> None:
         pass  # an answer that comes late is not in flight, which is the driver's to see
 
 
-def _failure(error: Exception, number: int | None = None) -> PowerCut | TargetFailure:
+def _failure(error: BaseException, number: int | None = None) -> PowerCut | TargetFailure:
     """Return the exception that a request raised as a failure, with the number of the request."""
     if isinstance(error, PowerCut):
         return error
     if not isinstance(error, TargetFailure):
         stack = "".join(traceback.format_exception(error))[-4000:]
-        error = TargetFailure("exit", f"it raised {type(error).__name__}: {error}", stack)
+        error = TargetFailure("exit", f"it raised {named(error)}", stack)
     if number is not None:
         error.index = number  # type: ignore[attr-defined]  # which request failed
     return error
@@ -153,7 +162,13 @@ class OneAtATime:
         pass
 
     def call(self, number: int, message: Message) -> None:
-        self._answers.append((number, self._target.request(message)))
+        try:
+            answer = self._target.request(message)
+        except (PowerCut, TargetFailure, Unusable):
+            raise
+        except RAISED as error:
+            raise _failure(error, number) from None
+        self._answers.append((number, answer))
 
     def answered(self) -> bool:
         return bool(self._answers)

@@ -8,7 +8,9 @@ from conformance.targets.base import Message, PowerCut, Unusable
 from refmodel.adapter.dialogue import refused
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
 from refmodel.adapter.requested_faults import ON_REQUEST
+from refmodel.bugs import BUGS
 from refmodel.core import errors
+from refmodel.media.faults import parse
 from refmodel.media.host import REFUSES
 from refmodel.registry import DEFAULT
 
@@ -128,6 +130,22 @@ FAMILIES: tuple[Knobs, ...] = (
 # Capabilities that are not used where media have faults for the whole life of a disk: no other
 # device may fail, and a scrub reports what it repaired.
 NOT_WITH_FAULTS = frozenset(["device", "scrub"])
+
+
+def wrong_option(options: dict[str, Any]) -> str:
+    """Return what is wrong with the options, as far as no engine says it; "" if nothing is."""
+    plant, faults, memory = (options.get(name) for name in ("plant", "faults", "memory"))
+    if "folder" in options:
+        return "there is no option folder: the kit chooses where the devices are"
+    if plant is not None and plant not in BUGS:
+        return f"there is no planted bug '{plant}': docs/self-test.md lists them"
+    if isinstance(memory, int) and memory < 0:
+        return f"memory is at least 0 bytes, not {memory}"
+    try:
+        parse("" if faults in (None, ON_REQUEST) else str(faults).replace("+", ","))
+    except errors.BadRequest as error:
+        return str(error)
+    return ""
 
 
 class ReferenceTarget(OverlappingAdapter):

@@ -4,7 +4,8 @@ The limit is CPU time of this process, so that a busy machine makes no false ala
 that waits uses none: it has PATIENT times as long by the clock on the wall.
 
 Two timers interrupt the main thread. They also interrupt a lock that is waited for and an endless
-loop in Python, but not code in C that never returns to Python. In other threads there is no limit.
+loop in Python, but not code in C that never returns to Python: that ends only in a worker, which
+its parent kills (signs_of_life). In other threads there is no limit.
 An exception in a finalizer or in a callback of the garbage collector is printed and lost, so a
 finalizer is interrupted only if it still runs at the second time. The timers go on until the block
 is left.
@@ -22,7 +23,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from conformance.targets import signs_of_life
 from conformance.targets.base import Message, Target, TargetFailure
+from conformance.targets.printing import prints_to_stderr
 
 SECONDS = 10.0  # CPU time for an answer
 PATIENT = 6  # times as many seconds by the wall
@@ -64,7 +67,7 @@ class TimeLimited:
         op = message["op"]
         seconds = self._seconds * (SLOW_FACTOR if op in SLOW else 1)
         try:
-            with limit(seconds):
+            with prints_to_stderr(), limit(seconds):
                 return self._target.request(message)
         except TooLate as late:
             text = f"no answer to {op} within {late.after(seconds)}"
@@ -73,7 +76,7 @@ class TimeLimited:
     def close(self) -> None:
         """Close the target; give up after CLOSING seconds."""
         try:
-            with limit(CLOSING):
+            with prints_to_stderr(), limit(CLOSING):
                 self._target.close()
         except TooLate:
             pass
@@ -93,9 +96,11 @@ def limit(seconds: float) -> Iterator[None]:
         return
     on_the_wall = _Timer(signal.ITIMER_REAL, signal.SIGALRM, seconds * PATIENT)
     of_processor = _Timer(signal.ITIMER_PROF, signal.SIGPROF, seconds)
+    before = signs_of_life.begin_call(seconds * PATIENT)
     try:
         yield
     finally:
+        signs_of_life.end_call(before)
         try:
             of_processor.restore()
         finally:

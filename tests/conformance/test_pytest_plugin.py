@@ -12,6 +12,7 @@ from conformance.selftest.corpus import SCRIPT as FAULTY
 
 UNMAP_IGNORED = ("--conformance-target", f"exec:{sys.executable} {FAULTY} unmap-ignored")
 CLASSES = 7
+ROOT = Path(__file__).parents[2]
 
 
 def suite(folder: Path, *options: str) -> tuple[int, str]:
@@ -96,8 +97,29 @@ def test_a_seed_of_hypothesis_repeats_the_run(tmp_path: Path) -> None:
     [
         (["--conformance-target", "moon"], "there is no target 'moon'"),
         (["--conformance-target", "model", "--conformance-traces", "0"], "no number of at least 1"),
+        (["--conformance-target", "model", "--conformance-ops", "2001"], "2001 is more than 2000"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, options: list[str], says: str) -> None:
     status, output = suite(tmp_path, *options)
     assert status == 4 and says in output
+
+
+@pytest.mark.parametrize("target", ["exec:false", "python:support.rude_targets:WithoutHello"])
+def test_an_unusable_target_fails_in_one_line(
+    tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests'}")
+    words = ("--conformance-target", target, "-k", "data or unmap or snapshots", "-q")
+    status, output = suite(tmp_path, *words)
+    assert status == 1 and "3 failed" in output, output
+    assert output.count("\nthe target is unusable: ") == 3 and len(output.splitlines()) < 30, output
+
+
+def test_a_suite_may_have_a_module_named_test_contract(tmp_path: Path) -> None:
+    theirs = tmp_path / "tests" / "test_contract.py"
+    theirs.parent.mkdir()
+    theirs.write_text("def test_theirs():\n    pass\n")
+    words = ("--conformance-target", "model", "--conformance-traces", "1", "-k", "data or theirs")
+    status, output = suite(tmp_path, *words)
+    assert status == 0 and "3 passed" in output, output

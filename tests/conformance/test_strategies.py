@@ -79,6 +79,37 @@ def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database() 
     assert [trace.program for trace in seen] == [shrunk.program] * len(seen)
 
 
+def test_some_programs_have_requests_in_flight_together() -> None:
+    factory = targets.resolve("refmodel:log-structured")
+    kinds = set()
+
+    @settings(QUICK, max_examples=60, phases=[Phase.generate])
+    @given(strategies.traces(factory, ops=15))
+    def drawn(trace: Trace) -> None:
+        kinds.add(trace.overlapping)
+
+    drawn()
+    assert kinds == {True, False}
+
+
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a trace is large
+def test_a_planted_bug_of_overlapping_requests_is_found() -> None:
+    factory = targets.resolve("refmodel:plant=write-happens-in-halves")
+
+    @settings(QUICK, max_examples=400, phases=[Phase.generate], derandomize=True)
+    @given(strategies.traces(factory))
+    def test(trace: Trace) -> None:
+        strategies.check(trace)
+
+    with pytest.raises(strategies.Broken, match="clause"):
+        test()
+
+
+def test_an_honest_array_passes_the_state_machine() -> None:
+    machine = strategies.machine(targets.resolve("refmodel:layout=raid6-4+2"))
+    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=5))
+
+
 def test_a_state_machine_finds_it_too() -> None:
     honest = strategies.machine(targets.resolve("model:ack"))
     run_state_machine_as_test(honest, settings=QUICK)

@@ -51,6 +51,7 @@ class LmdbTarget(RecordedDisk):
     """Option: `metasync`, "on" or "off"."""
 
     knobs: dict[str, list[Any]] = {"metasync": ["on", "off"]}
+    fixed_options: tuple[str, ...] = ()
 
     def __init__(self, options: dict[str, Any]) -> None:
         if lmdb is None:

@@ -37,6 +37,7 @@ class RedbTarget(ProcessTarget):
     "whole")."""
 
     knobs: dict[str, list[Any]] = {"durability": ["immediate", "eventual", "none"]}
+    fixed_options = ("recovery",)
     cuts = True
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -78,6 +78,7 @@ class SqliteTarget:
         "auto_vacuum": ["none", "full"],
         "connections": [1, 2, IN_FLIGHT, IN_FLIGHT],
     }
+    fixed_options: tuple[str, ...] = ()
     cuts = True
     schedules = True  # the kit's pauses between calls
 

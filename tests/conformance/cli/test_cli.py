@@ -151,6 +151,14 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
         (["--target", "python:no_such_module:f"], "no_such_module"),
         (["--target", "python:json:nothing"], "nothing"),
         (["--target", "refmodel:fast"], "there is no engine 'fast'"),
+        (["--target", "refmodel:plant=x"], "there is no planted bug 'x'"),
+        (["--target", "refmodel:faults=x"], "there is no fault 'x'"),
+        (["--target", "refmodel:folder=x"], "no option folder"),
+        (["--target", "refmodel:memory=-5"], "memory is at least 0 bytes"),
+        (["--target", "refmodel:fanout=4,fanout=8"], "the option fanout is given twice"),
+        (["--target", "refmodel:redo-se:engine=redo-vsan"], "the option engine is given twice"),
+        (["--target", "qcow2:foo=1"], "there is no option foo: use power,"),
+        (["--target", "sqlite:foo=1"], "there is no option foo: use mode,"),
         (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
         (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
         (
@@ -162,6 +170,13 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
         (
             ["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"],
             "are for random runs",
+        ),
+        *(
+            (
+                ["--target", "refmodel", "--crashes", "exhaustive", "--ops", "1", option, "1"],
+                f"{option} is for random runs",
+            )
+            for option in ("--seed", "--jobs", "--scheduler", "--minutes", "--in-flight")
         ),
         (["--target", "model", "--resume", "p.jsonl"], "needs its --seed"),
         (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),

@@ -2,6 +2,8 @@
 
 import io
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -171,6 +173,19 @@ def test_printable() -> None:
     assert one_word(7) == "7" and one_word("s 1") == '"s 1"' and one_word("s.1-_") == "s.1-_"
 
 
+def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> None:
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"without": ("snapshot", "unmap")}, "snapshot, unmap was left out"),
+        ({"ops": 29}, "fewer than 30 operations"),
+        ({"usual": False}, "power cuts were left out, or"),
+        ({"target": "refmodel:layout=mirror"}, "narrowed by options"),
+        ({"faults": ("bit-flip",)}, "narrowed by options"),
+    )
+    for less, says in cases:
+        lines = dict(worth.worth(replace(campaign, **less)))
+        assert says in lines["worth"] and "%" not in lines["worth"] and "more" not in lines
+
+
 def test_a_pass_says_what_it_is_worth() -> None:
     trace = Trace(HELLO, [CREATE, WRITE])
     verdict = judge([trace], {"model": named("model")})[0]
@@ -182,6 +197,7 @@ def test_a_pass_says_what_it_is_worth() -> None:
     assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
     assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1
+    assert_no_chance_is_given_of_less_than_the_self_test(campaign)
     assert "worth " in shown(campaign) and machine.as_json(campaign)["worth"] == lines
     assert worth.worth(failed(failure(WRITE, STALE))) == []
 

@@ -67,6 +67,7 @@ class ChainTarget(QemuDisk):
         "merge": ["commit", "stream"],
         "cluster_size": [512, 512, 4096, 65536],
     }
+    fixed_options = ("format",)
     cut_in = ("write", "unmap", "flush", "crash")
     _alone_in = ("revert",)
 

@@ -45,6 +45,7 @@ class Qcow2Target(QemuDisk):
         "refcount_bits": [16, 64],
         "discard": ["ignore", "unmap"],
     }
+    fixed_options = ("views", "version", "extended_l2", "preallocation", "compression_type")
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__("qcow2", _setup, options.get("power", "fails"))
