@@ -170,8 +170,8 @@ class _Writer:
         choose.shuffle(kinds)
         cut = "crash" in self._able and choose.random() < CUT_ROUNDS
         for _ in range(choose.choice(ROUNDS)):
-            there = self._name_raced in self._present
-            if not there and OF_A_SNAPSHOT & set(kinds) and choose.random() < RIGHT:
+            missing = "snapshot" in self._able and self._name_raced not in self._present
+            if missing and OF_A_SNAPSHOT & set(kinds) and choose.random() < RIGHT:
                 self._add("snapshot", False)
             for at, kind in enumerate(kinds):
                 self._add(kind, at > 0)
