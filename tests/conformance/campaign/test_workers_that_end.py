@@ -67,8 +67,8 @@ def test_no_worker_is_left(tmp_path: Path, number: signal.Signals) -> None:
             time.sleep(0.1)
         time.sleep(3)  # now they hang
         process.send_signal(number)
-        process.communicate(timeout=40)
-        assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+        told = process.communicate(timeout=40)
+        assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL), told
         started = time.monotonic()
         while any(map(_lives, workers_of)) and time.monotonic() < started + 20:
             time.sleep(0.1)
