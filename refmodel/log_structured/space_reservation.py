@@ -179,7 +179,8 @@ class SpaceReservation:
 
     def _lacking_pages(self, blocks: int) -> int:
         """Return how many free pages too few there are for the operation and what follows it."""
-        return max(0, -self._pages_left(blocks)[0])
+        left, _ = self._pages_left(blocks)
+        return max(0, -left)
 
     def _pages_left(self, blocks: int) -> tuple[int, int]:
         """Return how many free pages are left besides those for the operation and what follows it,

@@ -201,7 +201,7 @@ def test_what_every_worker_has_begun_is_shown_when_it_is_interrupted() -> None:
         for call in calls:
             call.set_result(part)
 
-    part = batches.drive(resolve(LOSES), MODEL, PLAN, 0, 20)
+    part = batches.drive(resolve(LOSES), MODEL, PLAN, 0, 24)  # the last one fails
     part.interrupted = True
     there = workers.Elsewhere(submit, 2, lambda: None, interrupt)
     result = run(LOSES, count=None, workers=there, most_failures=99)
