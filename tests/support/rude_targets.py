@@ -72,7 +72,7 @@ class Hangs(_Rude):
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__(options)
         if multiprocessing.parent_process() is not None:  # a worker, which runs no other test
-            time_limit.PATIENT = 0.1  # type: ignore[assignment]  # times ten seconds
+            time_limit.PATIENT = 0.5  # type: ignore[assignment]  # times ten seconds
 
     def trouble(self) -> None:
         sum(range(10**13))
