@@ -11,6 +11,7 @@ import signal
 import time
 
 ALONE = 2  # times as long as by the limit: then the kernel ends a worker that has no parent
+LEAST = 5.0  # seconds, if the limit is shorter
 
 
 class Sign(ctypes.Structure):
@@ -47,7 +48,8 @@ def begin_call(seconds: float) -> float:
         return 0
     before: float = _mine.due
     _mine.due = time.monotonic() + seconds
-    signal.setitimer(signal.ITIMER_VIRTUAL, ALONE * seconds)  # its signal ends the process
+    # Its signal ends the process: a call that has little time left must not come near it.
+    signal.setitimer(signal.ITIMER_VIRTUAL, ALONE * max(LEAST, seconds))
     return before
 
 
