@@ -44,6 +44,8 @@ IN_ROUNDS_ONE_IN = 3  # programs: a few requests meet on the same blocks, and ar
 ROUNDS = (1, 2, 4, 8, 16)  # times in a row that the same requests meet
 AT_ONCE = 0.8  # share of the requests of a round that come together with the next
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
+LEFT_BEHIND = (0, 0.2, 0.5)  # of the bursts: one request is slow, others come and go beside it
+COME_AND_GO = (2, 4, 7, 20)  # so many
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
@@ -120,6 +122,7 @@ class _Writer:
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._least, self._reach = reaches(choose, most)
+        self._left_behind = choose.choice(LEFT_BEHIND) if most > 1 else 0
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
@@ -143,6 +146,8 @@ class _Writer:
             race = self._race([kind for kind, weight in zip(kinds, weights, strict=True) if weight])
             if self._in_rounds:
                 self._meet(race)
+            elif choose.random() < self._left_behind:
+                self._leave_behind(race)
             else:
                 self._burst(race, kinds, weights)
             if alone and choose.random() < pauses:
@@ -183,6 +188,24 @@ class _Writer:
             self._look()
             if "snapshot" in kinds and choose.random() < RIGHT and "delete" in self._able:
                 self._add("delete", False)
+
+    def _leave_behind(self, race: Sequence[str]) -> None:
+        """Send a request that is slow, and beside it others, one after another, most of them
+        writes. See what all of them left."""
+        choose = self._choose
+        slow = choose.choice(race)
+        taken = slow == "snapshot" and self._name_raced in self._present
+        if taken and "delete" in self._able and choose.random() < RIGHT:
+            self._add("delete", False)
+        self._add(slow, False)
+        if self._schedules:
+            self.program[-1]["schedule"] = self._schedules.left_behind()
+        for passed in range(1, choose.choice(COME_AND_GO) + 1):
+            self._add(choose.choice(["write", *race]), False)
+            self.program[-1]["overlaps"] = passed
+            if self._schedules:
+                self.program[-1]["schedule"] = self._schedules.passing()
+        self._look()
 
     def _ends_with(self, digit: int) -> None:
         """Let the last digit of the last request's schedule be this one."""

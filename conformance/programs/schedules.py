@@ -26,8 +26,8 @@ class Schedules:
         self._at_once = choose.choice(AT_ONCE)
 
     def left_behind(self) -> int:
-        """Return the schedule of a request that stays behind after a step or two."""
-        return _number([1 + self._choose.randrange(2), *[JUST_GONE] * CHOICES])
+        """Return the schedule of a request that stays behind after a few steps."""
+        return _number([1 + self._choose.randrange(3), *[JUST_GONE] * CHOICES])
 
     @staticmethod
     def passing() -> int:

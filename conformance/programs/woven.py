@@ -19,8 +19,8 @@ TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
-LEFT_BEHIND_ONE_IN = 12  # reads: they stay in flight while their blocks are written over
-TIMES_OVER = (3, 8, 20)  # writes over what such a read reads
+LEFT_BEHIND_ONE_IN = 12  # requests: they stay in flight while blocks are written one after another
+BESIDE = (3, 8, 20)  # so many writes, over what such a request reads or writes
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
 
@@ -42,7 +42,8 @@ def woven(
     power fails in the middle of them, with `in_a_row` now and then of several and several times.
     Before others come durable changes that are in flight together: what one of them makes durable
     may be all that another one relies on.
-    Some reads stay in flight while what they read is written over: its place may be used again.
+    Some requests stay in flight while what they read or write is written over, one write after
+    another: its place may be used again, and a snapshot is of one moment.
     Not once more devices lack something than the target `tolerates`. What already says that it
     `overlaps` stays as it is.
     """
@@ -56,16 +57,18 @@ def woven(
     beyond = False
     for request in program[1:]:
         more: dict[str, Any] = {}
-        over: list[Message] = []  # what the request reads is written over
-        may_stay = request["op"] == "read" and busy and added.left > 0 and not beyond
+        beside: list[Message] = []
+        may_stay = request["op"] in OVERLAPPING and busy and added.left > 0 and not beyond
         if may_stay and rarely(choose, LEFT_BEHIND_ONE_IN):
             behind = {} if pace is None else {"schedule": pace.left_behind()}
-            if program[0]["blocks"] <= LARGEST and choose.randrange(2):  # a long one more, to last
+            long = request["op"] == "read" and program[0]["blocks"] <= LARGEST
+            if long and choose.randrange(2):  # a long read more, to last
                 whole: Message = {"op": "read", "lba": 0, "count": program[0]["blocks"]}
-                over = [{**whole, **behind}, *added.written_over(whole)]
+                beside = [{**whole, **behind}, *added.beside(whole)]
             else:
                 more |= behind
-                over = added.written_over(request)
+                beside = added.beside(request)
+            added.note(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
                 more["overlaps"] = choose.randint(least, reach)
@@ -89,7 +92,7 @@ def woven(
             if added.left > 0 and added.changes and not beyond and choose.random() < CUT_SHORT:
                 more["overlaps"] = most - 1
                 result += added.before_a_crash()
-        result += [{**more, **request}, *over]
+        result += [{**more, **request}, *beside]
         if request["op"] == "crash" and "cut" not in request:
             result += added.reads()
     return result
@@ -172,27 +175,32 @@ class _Added:
         self.left -= len(sent)
         return sent
 
-    def written_over(self, read: Message) -> list[Message]:
-        """Return writes over what a read in flight reads, most of them one after another, and
-        flushes between them; or none if it reads past the end.
+    def beside(self, slow: Message) -> list[Message]:
+        """Return writes over what a request in flight reads or writes, one after another, and
+        flushes between them; or none if it reaches past the end.
         """
-        lba, count, choose = read["lba"], read["count"], self._choose
+        choose = self._choose
+        lba = slow.get("lba", 0)
+        count = len(slow.get("tags", ())) or slow.get("count", self._blocks)
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
-        for _ in range(choose.choice(TIMES_OVER)):
+        for _ in range(choose.choice(BESIDE)):
             start = choose.randrange(count) if choose.randrange(2) else 0
-            request = self._anew({"op": "write", "lba": lba + start, "tags": [0] * (count - start)})
-            request["overlaps"] = choose.choice([1, 1, 1, self._most - 1])
-            if self._pace is not None:
-                request["schedule"] = self._pace.passing()
-            sent.append(request)
-            if self._flushes and choose.randrange(2):  # what they freed may be used again
-                sent.append({"op": "flush", **{key: request[key] for key in HOW if key in request}})
-        if self._scrubs and choose.randrange(2):  # what the read has kept from being freed
+            stop = choose.randint(start + 1, count) if choose.randrange(2) else count
+            write = {"op": "write", "lba": lba + start, "tags": [0] * (stop - start)}
+            flush = [{"op": "flush"}] * (self._flushes and choose.randrange(2))
+            for request in [self._anew(write), *flush]:  # what a flush frees may be used again
+                request = {**request, "overlaps": len(sent) + 1}
+                sent.append(request | self._passing())
+        if self._scrubs and choose.randrange(2):  # what the slow one has kept from being freed
             sent.append({"op": "scrub"})
         self.left -= len(sent)
         return sent
+
+    def _passing(self) -> Message:
+        """Return a `schedule` that passes what was left behind, if the target takes one."""
+        return {} if self._pace is None else {"schedule": self._pace.passing()}
 
     def reads(self) -> list[Message]:
         """Return reads that show which snapshots were taken and deleted by the requests that were

@@ -25,6 +25,7 @@ from conformance.media import file, nbd
 from conformance.media.block_device import BlockDevice
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.hooks_file import read
+from conformance.targets.pauses import PAUSE
 from conformance.targets.threads import Done, Gate, Threads
 
 KEPT_OUTPUT = 8 << 10  # bytes of what a command printed
@@ -64,7 +65,11 @@ class HooksTarget:
         self._devices: dict[str | None, BlockDevice] = {}  # view -> its open device
         self._size = 0  # bytes
         self._under_load = frozenset(self._hooks.get("under_load", ()))
-        self._threads = Threads(self._carry_out, most=self.hello.get("in_flight", 1))
+        self._threads = Threads(
+            self._carry_out,
+            most=self.hello.get("in_flight", 1),
+            pause=lambda: PAUSE + self._usual,  # a command may be in flight that long
+        )
         self._gate = Gate()
         self._commanding = threading.Lock()  # held by the request that runs commands
         self._opening = threading.Lock()
@@ -133,8 +138,8 @@ class HooksTarget:
                 with self._commanding:
                     self._require_no_crash()
                     return self.request(message)
-            if self._commanding.locked():  # meet it somewhere in its middle, not at its start
-                time.sleep(random.random() * self._usual)
+            if self._commanding.locked():  # half meet it somewhere in its middle, not at its start
+                time.sleep(max(0.0, 2 * random.random() - 1) * self._usual)
             self._require_no_crash()
             return self.request(message)
 

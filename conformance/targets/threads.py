@@ -22,12 +22,18 @@ class Threads:
 
     `carry_out` returns the answer, in that thread. What it raises is handed to `done`.
     `power_failed` is asked before an answer is given: if it returns True, nothing that is in
-    flight is answered, and `done` gets a PowerCut."""
+    flight is answered, and `done` gets a PowerCut. `pause` is how long an answer is awaited at
+    most, in seconds, where `schedule` asks for that."""
 
     def __init__(
-        self, carry_out: CarryOut, power_failed: Failed = lambda _: False, most: int = IN_FLIGHT
+        self,
+        carry_out: CarryOut,
+        power_failed: Failed = lambda _: False,
+        most: int = IN_FLIGHT,
+        pause: Callable[[], float] = lambda: PAUSE,
     ) -> None:
         self._carry_out, self._power_failed, self._most = carry_out, power_failed, most
+        self._pause = pause
         self._waiting: queue.SimpleQueue[tuple[int, Message, Done] | None] = queue.SimpleQueue()
         self._idle = threading.Condition()  # guards what follows
         self._life = 0  # one ends with each power cut
@@ -46,7 +52,7 @@ class Threads:
                 self._threads[-1].start()
             self._waiting.put((self._life, message, done))
             still = self._busy - min(awaited(message), self._busy - 1)
-            self._idle.wait_for(lambda: self._busy <= still, PAUSE)
+            self._idle.wait_for(lambda: self._busy <= still, self._pause())
 
     def cut(self) -> None:
         """Answer nothing that is in flight from now on. It may still be carried out."""

@@ -4,8 +4,8 @@
     while adapter.step(): ...       # one process of the engine takes one step
 
 The field `schedule` of a request is a number that says how the steps go until the next call: its
-last octal digit, how many are taken at once; the others, whose turn it is (Schedule of
-refmodel.runtime.scheduler). So a run depends on nothing but its requests. Without the field the
+last octal digit, how many are taken at once, unless the request is answered before; the others,
+whose turn it is (Schedule of refmodel.runtime.scheduler). So a run depends on nothing but its requests. Without the field the
 process that has waited longest takes the next step.
 """
 
@@ -59,11 +59,14 @@ class OverlappingAdapter(Adapter):
             done(refused(refusal))
             return
         call = object()
+        left = steps
         if (cut := message.get("cut")) is not None:
             self._seed, self._cutting = cut["seed"], call
             self.power.cut_at(cut["after"])
 
         def ended(result: bytes | None, error: Exception | None) -> None:
+            nonlocal left
+            left = 0
             if self._cutting is call:
                 self._cutting = None
                 self.power.cut_at(None)
@@ -75,8 +78,8 @@ class OverlappingAdapter(Adapter):
                 raise error
 
         disk.scheduler.start(process, ended)
-        for _ in range(steps):
-            self.step()
+        while left > 0 and self.step():
+            left -= 1
 
     def step(self) -> bool:
         """Let one process of the engine take a step. Return False if none may go on.

@@ -1,6 +1,7 @@
 """The steps in flight while the search walks along a trace, and which of them wait for others."""
 
 from collections.abc import Container, Iterable, Sequence
+from itertools import chain
 
 from conformance.contract.model import ZERO
 from conformance.contract.trace import Event
@@ -16,17 +17,28 @@ class Flight:
         self.open: dict[int, Step] = {}  # by number
         self.of: dict[int, list[Step]] = {}  # index of a request -> its steps, open or not
         self.called = 0  # steps
-        self._local: dict[int, list[Step]] = {}  # LBA -> steps of this block alone, open or not
+        self._local: dict[int, dict[int, Step]] = {}  # LBA -> those in flight of this block alone
+        self._shared: dict[int, Step] = {}  # the others in flight
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
         """Add the steps of a request that is called, with the blocks judged apart that each
         touches.
         """
         self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
-        self.open |= {step.number: step for step in self.of[index]}
         for step in self.of[index]:
-            if step.local:
-                self._local.setdefault(step.blocks[0], []).append(step)
+            self.open[step.number] = step
+            place = self._local.setdefault(step.blocks[0], {}) if step.local else self._shared
+            place[step.number] = step
+
+    def answer(self, step: Step) -> None:
+        """Take out a step that took effect."""
+        del self.open[step.number]
+        del (self._local[step.blocks[0]] if step.local else self._shared)[step.number]
+
+    def end(self) -> None:
+        """Take out all steps."""
+        for steps in (self.open, self._local, self._shared):
+            steps.clear()
 
     def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
         """Return a step with a number of its own."""
@@ -39,11 +51,17 @@ class Flight:
         waiting = list(numbers)
         while waiting:
             current = self.open[waiting.pop()]
-            for number, other in self.open.items():
+            for number, other in self._near(current):
                 if number not in reached and self.rules.needs(current.event, other.event):
                     reached.add(number)
                     waiting.append(number)
         return reached
+
+    def _near(self, step: Step) -> Iterable[tuple[int, Step]]:
+        """Return the steps in flight that may have to come before this one, by number."""
+        if not step.local:
+            return self.open.items()
+        return chain(self._local[step.blocks[0]].items(), self._shared.items())
 
     def coming(self, lbas: Container[int]) -> dict[int, set[int]] | None:
         """LBA -> the tags that steps in flight may write there; None if it may be any."""
@@ -61,7 +79,7 @@ class Flight:
 
     def local(self, lba: int, numbers: Container[int]) -> list[Step]:
         """Return those of these steps in flight that are of this block alone."""
-        return [step for step in self._local.get(lba, ()) if step.number in numbers]
+        return [step for number, step in self._local.get(lba, {}).items() if number in numbers]
 
     def too_late(self, done: frozenset[int], step: Step, lba: int) -> bool:
         """Return whether a write of the block has taken effect that, by what is read later, comes

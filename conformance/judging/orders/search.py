@@ -48,7 +48,8 @@ def _outcome(trace: Trace, search: Search) -> Outcome:
     """Return what a search finds. Raises TooMany, Undecided."""
     at = search.run()
     if at is not None:
-        most = max(WHOLE_PREFIX_STEPS if search.whole else PREFIX_STEPS, search.taken)
+        # Nothing behind a prefix can be looked ahead to: it takes more steps than the whole trace.
+        most = max(WHOLE_PREFIX_STEPS if search.whole else PREFIX_STEPS, 2 * search.taken)
         return Outcome(_first_without_order(trace, at, most, search.whole))
     return Outcome(held=search.held)
 

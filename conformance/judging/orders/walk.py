@@ -27,7 +27,7 @@ from conformance.contract import model
 from conformance.contract.state import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import Budget
-from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
+from conformance.judging.orders.columns import Blocks, Disks, looked_at, touched, without_data
 from conformance.judging.orders.configurations import (
     UNSEEN,
     Config,
@@ -154,15 +154,18 @@ class Search:
         """
         if model.answer_of(event) == "unknown-outcome":
             return True  # it takes effect later, or never
-        for step in self._flight.of[index]:
-            before = self._flight.depends({step.number})
+        steps = self._flight.of[index]
+        local = all(step.local for step in steps)
+        for some in [steps] if local and steps else [[step] for step in steps]:
+            before = self._flight.depends({step.number for step in some})
             if any(changing(self._flight.open[number].event) for number in before):
                 self._try_mark()
             self._block.moment()
             self.configs = self._merged(
-                self._with_local(step, before) if step.local else self._with_shared(step, before)
+                self._with_local(some, before) if local else self._with_shared(*some, before)
             )
-            del self._flight.open[step.number]
+            for step in some:
+                self._flight.answer(step)
             if not self.configs:
                 return False
         return True
@@ -197,23 +200,43 @@ class Search:
         for config in self._until(self.configs, step, before):
             yield config._replace(done=config.done - {step.number})
 
-    def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
-        """Yield the configurations after a step of one block; it is in flight no more.
+    def _with_local(self, steps: list[Step], before: set[int]) -> Iterator[Config]:
+        """Yield the configurations after the steps of a request, each of another block; they are in
+        flight no more.
 
-        Other steps of the block, and steps that blocks share, are tried before it.
+        Other steps of these blocks, and steps that blocks share, are tried before each. What is
+        left to try after a single step is only that it comes later.
         """
-        before.discard(step.number)
-        (lba,) = step.blocks
-        for configs in self._ways(self.configs, before):
+        others = before - {step.number for step in steps}
+        alone = len(steps) == 1
+        for configs in self._ways(self.configs, others if alone else before):
             waiting = []
             for config in configs:
-                columns = config.blocks[lba]
-                if taken := self._block.answered(columns, config.done, lba, step, before):
-                    yield config._replace(blocks=config.blocks.set(lba, taken))
-                left = frozenset(one for one in columns if step.number not in one.done)
-                if left:
-                    waiting.append(config._replace(blocks=config.blocks.set(lba, left)))
+                taken = self._all_answered(config, steps, others)
+                if taken is not None:
+                    yield config._replace(blocks=taken)
+                if alone:
+                    (lba,) = steps[0].blocks
+                    columns = config.blocks[lba]
+                    left = frozenset(one for one in columns if steps[0].number not in one.done)
+                    config = config._replace(blocks=config.blocks.set(lba, left))
+                    if not left:
+                        continue
+                waiting.append(config)
             configs[:] = waiting
+
+    def _all_answered(self, config: Config, steps: list[Step], others: set[int]) -> Blocks | None:
+        """Return the blocks after these steps, each of one block; None if one of them cannot come
+        next.
+        """
+        blocks = config.blocks
+        for step in steps:
+            (lba,) = step.blocks
+            taken = self._block.answered(blocks[lba], config.done, lba, step, others)
+            if not taken:
+                return None
+            blocks = blocks.set(lba, taken)
+        return blocks
 
     def _until(self, start: list[Config], step: Step, before: set[int]) -> Iterator[Config]:
         """Yield the configurations in which a shared step has taken effect, by all ways to get
@@ -339,7 +362,7 @@ class Search:
             for one in found
         )
         self._mark = None
-        flight.open.clear()
+        flight.end()
 
 
 def _durable_or_not(step: Step, world: World) -> Iterator[Step]:

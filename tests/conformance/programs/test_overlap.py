@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 import pytest
 
 from conformance.programs import generate, overlap, woven
+from conformance.targets.base import Message
 
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 HELLO = {"capabilities": CAPABILITIES, "crash_profile": "ack"}
@@ -28,24 +29,41 @@ def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
     assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
 
 
-def test_some_reads_stay_in_flight_while_their_blocks_are_written_over() -> None:
-    """The schedule of the read says: a step or two. Those of the writes say: the newest goes on."""
-    stays, passing = [f"{'7' * 20}{steps}" for steps in (1, 2)], "7" * 21
+def beside(sent: list[Message], at: int) -> list[Message]:
+    """The requests that pass the one that stays behind, or none if none does: its schedule says a
+    few steps, theirs that the newest goes on."""
+    if f"{sent[at].get('schedule', 0):o}" not in [f"{'7' * 20}{steps}" for steps in (1, 2, 3)]:
+        return []
+    passing = takewhile(lambda one: f"{one.get('schedule', 0):o}" == "7" * 21, sent[at + 1 :])
+    return [one for far, one in enumerate(passing, 1) if one.get("overlaps", 0) >= far]
+
+
+def test_some_requests_stay_in_flight_while_their_blocks_are_written_over() -> None:
+    slow: Counter[str] = Counter()
     times: list[int] = []
     flushed = 0
     for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 50)):
         sent = woven.woven(random.Random(seed), plain, 8, schedules=True)
-        for at, read in enumerate(sent):
-            if read["op"] == "read" and f"{read.get('schedule', 0):o}" in stays:
-                over = [
-                    *takewhile(lambda one: f"{one.get('schedule', 0):o}" == passing, sent[at + 1 :])
-                ]
-                flushed += any(one["op"] == "flush" for one in over)
-                writes = [one for one in over if one["op"] == "write"]
-                ends = [write["lba"] + len(write["tags"]) for write in writes]
-                times.append(ends.count(read["lba"] + read["count"]))
-    assert sum(bool(count) for count in times) > 20 and max(times) >= max(woven.TIMES_OVER), times
+        for at, request in enumerate(sent):
+            over = beside(sent, at)
+            slow[request["op"]] += bool(over)
+            flushed += any(one["op"] == "flush" for one in over)
+            writes = [one for one in over if one["op"] == "write"]
+            if request["op"] == "read":
+                first, last = request["lba"], request["lba"] + request["count"]
+                times.append(sum(first <= one["lba"] < last for one in writes))
+    assert sum(bool(count) for count in times) > 20 and max(times) >= max(woven.BESIDE), times
+    assert all(slow[op] for op in ("write", "snapshot", "revert", "delete")), slow
     assert flushed > 10, "between the writes what they freed is made durable"
+
+
+def test_some_races_have_a_slow_request_that_others_pass_one_after_another() -> None:
+    slow: Counter[str] = Counter()
+    for seed in range(200):
+        sent = overlap.written(random.Random(seed), HELLO, 60, 8, schedules=True)
+        for at, request in enumerate(sent):
+            slow[request["op"]] += len(beside(sent, at)) > 1
+    assert all(slow[op] > 5 for op in set(overlap.WEIGHTS) - {"view"}), slow
 
 
 def test_durable_changes_that_met_are_answered_before_a_power_cut() -> None:

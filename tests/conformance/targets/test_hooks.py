@@ -244,7 +244,7 @@ def test_any_file_is_read_or_refused_in_one_line(
 
 
 SEVERAL = 'view = "$NAME.copy"\nin_flight = 8\n'
-SLOW_COPY = "head -c 512 disk >./$NAME.copy; sleep 0.02; tail -c +513 disk >>./$NAME.copy"
+SLOW_COPY = "head -c 512 disk >./$NAME.copy; sleep 0.1; tail -c +513 disk >>./$NAME.copy"
 
 
 def test_reads_and_writes_overlap_and_commands_run_alone(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_copy_that_is_not_atomic_is_found_under_load(tmp_path: Path) -> None:
     path = tmp_path / "torn.toml"
     text = COPIES.replace('view = "$NAME.copy"', SEVERAL + 'under_load = ["snapshot"]')
     path.write_text(text.replace("cp disk ./$NAME.copy", SLOW_COPY))
-    seen = several(str(path), 900, ops=30)  # it is a race of processes
+    seen = several(str(path), 400, ops=200)  # about one trace in eight: it is a race of processes
     assert seen.failures and seen.failures[0][1].kind == "no-order"
 
 
