@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from refmodel.array.member import ACTIVE, Member
 from refmodel.core.errors import HostRefused
 from refmodel.core.events import Events
+from refmodel.core.number_set import NumberSet
 from refmodel.core.time_spent import FLUSH, spent_on
 
 Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
@@ -32,7 +33,7 @@ class Component:
         self.base = base  # byte offset of the component on its device
         self.size = size  # bytes of the device that are its own
         self.meter = meter
-        self.missed: set[int] = set()  # stripes that it lacks, while it is stale or resyncing
+        self.missed = NumberSet()  # stripes that it lacks, while it is stale or resyncing
 
     def allocate(self, offset: int, length: int) -> None:
         """Have the host keep room for bytes that are to be written."""

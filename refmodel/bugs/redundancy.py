@@ -1,5 +1,7 @@
 """Bugs of mirrors, parity and rebuilds."""
 
+from collections.abc import Iterator
+
 from refmodel.array.component import Component
 from refmodel.array.leg import Check, Leg
 from refmodel.array.member import ComponentState, Member
@@ -39,7 +41,7 @@ def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
 
 @bug(37, "DRBD 145", "what a device missed is forgotten before it was copied")
 def missed_is_forgotten(disk: LogStructuredDisk) -> None:
-    override(disk.resync, "births", lambda leg, since: {})
+    override(disk.resync, "births", lambda leg, since: iter(()))
 
 
 @bug(38, "md 1a855a060665", "a device whose rebuild a power cut interrupted is taken for in sync")
@@ -117,16 +119,16 @@ def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
     state, resync = disk.state, disk.resync
     births = resync.births
 
-    def births_of_live(leg: Leg, since: int) -> dict[int, int]:
+    def births_of_live(leg: Leg, since: int) -> Iterator[tuple[int, int]]:
         found = births(leg, since)
         if leg is not state.capacity or since:
             return found
         live = {mba for _, mba in state.views.live.map.items()}
-        return {
-            segment: born
-            for segment, born in found.items()
+        return (
+            (segment, born)
+            for segment, born in found
             if not live.isdisjoint(state.chunks.living(segment))
-        }
+        )
 
     override(resync, "births", births_of_live)
 

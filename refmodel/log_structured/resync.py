@@ -8,8 +8,8 @@ records behind the end of the log that recovery found nowhere else. A new genera
 disowns them; only then is the member active.
 """
 
-from collections import deque
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.state import DiskState
 
+MANY = 1 << 40  # stripes of a leg are fewer
 CHECKPOINT_STEP = Earned(1, 16)  # the part of the checkpoint done per step after the last stripe
 
 
@@ -36,6 +37,37 @@ class MissedStripe(NamedTuple):
     stripe: int
 
 
+class MissedStripes:
+    """The stripes that a member lacks, the oldest first, packed: there may be one in each page."""
+
+    def __init__(self, parts: list[tuple[Leg, Component, Iterator[tuple[int, int]]]]) -> None:
+        """Each part has stripes of one component, with the birth of each."""
+        self._components = [(leg, component) for leg, component, _ in parts]
+        entries = [
+            (born * len(parts) + part) * MANY + stripe
+            for part, (_, _, births) in enumerate(parts)
+            for stripe, born in births
+        ]
+        entries.sort(reverse=True)
+        # The last one is the first to be copied, so that it can be removed.
+        self._births = array("Q", (entry // MANY // len(parts) for entry in entries))
+        self._parts = array("B", (entry // MANY % len(parts) for entry in entries))
+        self._stripes = array("Q", (entry % MANY for entry in entries))
+
+    def __len__(self) -> int:
+        return len(self._stripes)
+
+    @property
+    def first(self) -> MissedStripe:
+        """The stripe that is copied next; there must be one."""
+        leg, component = self._components[self._parts[-1]]
+        return MissedStripe(self._births[-1], leg, component, self._stripes[-1])
+
+    def remove_first(self) -> None:
+        """Remove that stripe."""
+        del self._births[-1], self._parts[-1], self._stripes[-1]
+
+
 class Resync:
     """Resyncs and rebuilds the members of one disk."""
 
@@ -43,7 +75,7 @@ class Resync:
         self._state = state
         self._checkpoints = checkpoints
         self._array = array
-        self._queues: dict[int, deque[MissedStripe]] = {}  # device -> what it lacks, oldest first
+        self._queues: dict[int, MissedStripes] = {}  # device -> what it lacks
         self._complete: dict[int, int] = {}  # device -> the checkpoint that it becomes active at
         self.steps = 0  # since the disk was opened: each a stripe, or a step of a checkpoint
         # The stripes of the performance leg before this one are the slots and the log.
@@ -66,24 +98,22 @@ class Resync:
         except DataLost:
             member.distrust()
             raise
-        missed = []
-        for leg, component in self._array.components(member):
-            born = self.births(leg, member.since)
+        components = [*self._array.components(member)]
+        for leg, component in components:
             component.lack_nothing()
-            component.lack(born)
+            component.lack(stripe for stripe, _ in self.births(leg, member.since))
             self._state.emit(
                 "missed",
                 leg=leg.name,
                 device=member.index,
-                stripes=[*born],
+                stripes=partial(list, component.missed),
                 living=partial(self._living, leg),
             )
-            missed += [
-                MissedStripe(birth, leg, component, stripe) for stripe, birth in born.items()
-            ]
             if leg is self._array.performance:
                 component.lack(range(self._first_page))
-        self._queues[member.index] = deque(sorted(missed, key=lambda stripe: stripe.born))
+        self._queues[member.index] = MissedStripes(
+            [(leg, component, self.births(leg, member.since)) for leg, component in components]
+        )
 
     def begin_all(self) -> None:
         """Begin for every member that is there but not active, after the disk was opened."""
@@ -106,7 +136,7 @@ class Resync:
         durable, progress = self._state.clock.durable, {}
         for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if (queue := self._queues.get(member.index)) is not None:
-                progress[member.index] = min(durable, queue[0].born - 1 if queue else durable)
+                progress[member.index] = min(durable, queue.first.born - 1 if queue else durable)
         self._array.record_progress(progress)
 
     def progress(self) -> dict[int, int]:
@@ -120,10 +150,10 @@ class Resync:
                 return False
             self._find_out(member)
         queue = self._queues[member.index]
-        while queue and not self._is_due(queue[0]):
-            queue.popleft()
+        while queue and not self._is_due(queue.first):
+            queue.remove_first()
         if queue:
-            missed = queue[0]
+            missed = queue.first
             try:
                 lost = missed.leg.resync(
                     missed.component, missed.stripe, self._checks(missed), member.catches_up
@@ -131,8 +161,8 @@ class Resync:
             except DataLost:
                 return False  # until more devices are back
             self.lost += len(lost)
-            if queue and queue[0] is missed and member.reachable:
-                queue.popleft()
+            if member.reachable:
+                queue.remove_first()
                 member.begin_resync()
             return True
         if not self._array.writable:
@@ -147,25 +177,22 @@ class Resync:
             self._array.activate(member)
         return True
 
-    def births(self, leg: Leg, since: int) -> dict[int, int]:
-        """Return stripe -> birth, of what lives and was born after `since`."""
+    def births(self, leg: Leg, since: int) -> Iterator[tuple[int, int]]:
+        """Yield stripe and birth, of what lives and was born after `since`, in order of stripes."""
         if leg is self._array.capacity:
-            return {
-                segment: use.filled
-                for segment, use in self._state.segments.sealed.items()
-                if use.filled > since
-            }
-        return {
-            self._first_page + page: born
-            for page, _, born in self._state.pages.stored()
-            if born > since
-        }
+            for segment, use in self._state.segments.sealed.items():
+                if use.filled > since:
+                    yield segment, use.filled
+            return
+        for page, born in self._state.pages.stored():
+            if born > since:
+                yield self._first_page + page, born
 
     def _living(self, leg: Leg) -> list[int]:
         """Return the stripes that are written and that something lives in."""
         if leg is self._array.capacity:
             return [*self._state.segments.sealed]
-        return [self._first_page + page for page, _, _ in self._state.pages.stored()]
+        return [self._first_page + page for page, _ in self._state.pages.stored()]
 
     def _is_due(self, missed: MissedStripe) -> bool:
         """Return whether the component still lacks the stripe, and something still lives there."""

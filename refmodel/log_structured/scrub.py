@@ -84,7 +84,7 @@ def scrub(disk: LogStructuredDisk) -> Findings:
             [check],
             [f"checkpoint {slot.number}"],
         )
-    for page, _, _ in state.pages.stored():
+    for page, _ in state.pages.stored():
         check = page_check(state, page)
         verify("page", state.performance, check.offset // PAGE, [check], [f"page {page}"])
     try:

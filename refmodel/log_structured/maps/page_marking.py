@@ -129,8 +129,9 @@ def learn_births(pages: PageStore) -> None:
 
     So a resync copies it when more devices are back. All pages are marked.
     """
-    unknown = [(page, kind) for page, (kind, born) in pages.in_use.items() if born == UNKNOWN]
-    for page, kind in unknown:
+    for page, (kind, born) in pages.in_use.items():
+        if born != UNKNOWN:
+            continue
         try:
             born = pages.get(page, kind, "recovery").born
         except DataLost:

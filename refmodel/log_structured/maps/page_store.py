@@ -11,6 +11,7 @@ they came, but what was used since its last turn gets another one. Other nodes s
 written, so a checkpoint begins when they take most of the memory.
 """
 
+from array import array
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +69,7 @@ class PageStore:
         self.in_use = PagesInUse(self.unused)
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
         self.checksums = Checksums()
-        self.pending: list[int] = []  # freed, but a checkpoint may refer to them
+        self.pending = array("Q")  # freed, but a checkpoint may refer to them
         self.of_changes: set[int] = set()  # pages in use that have no node
         self._freed_before = 0  # number of those freed before the maps were frozen
         self._holders = 0  # steps that need what they have loaded
@@ -335,13 +336,11 @@ class PageStore:
             in_use, others = self.in_use, {*self.pending, *self.of_changes}
             self.unused.learn(most, lambda page: page in in_use or page in others)
 
-    def stored(self) -> list[tuple[int, MapKind, int]]:
-        """Return page, map and birth of every node that is on the media."""
-        return [
-            (page, kind, born)
-            for page, (kind, born) in self.in_use.items()
-            if page not in self.dirty and page not in self._frozen
-        ]
+    def stored(self) -> Iterator[tuple[int, int]]:
+        """Yield page and birth of every node that is on the media, in the order of pages."""
+        for page, (_, born) in self.in_use.items():
+            if page not in self.dirty and page not in self._frozen:
+                yield page, born
 
     def stripes(self) -> list[int]:
         """Return the stripes of the performance leg that are pages in use."""

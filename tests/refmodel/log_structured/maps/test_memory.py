@@ -276,3 +276,33 @@ def test_what_is_always_in_memory_takes_few_bytes_a_page_and_a_segment(tmp_path:
     taken, pages, segments = (large - small for large, small in zip(many, few, strict=True))
     assert pages > 2000 and segments > 700
     assert taken <= 24 * pages + 96 * segments
+
+
+def lacking(path: Path, blocks: int) -> tuple[int, int, int]:
+    """Begin to rebuild a device of a disk with little memory for nodes.
+
+    Returns the bytes that this takes, the bytes that it takes at most, and how many stripes the
+    device lacks.
+    """
+    sizes = plan(blocks, block_bytes=512, fanout=8, segment_blocks=8)
+    LogStructuredDisk.create(path, sizes, sync=False)
+    with closing(LogStructuredDisk.open(path, sync=False, memory=0)) as disk:
+        for lba in range(0, blocks, FILLED):
+            disk.write(lba, bytes(FILLED * 512))
+        disk.checkpoint()
+        disk.fail(1, "degraded")
+        gc.collect()
+        tracemalloc.start()
+        disk.replace(1)
+        taken, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return taken, most, disk.resync.progress()[1]
+
+
+def test_a_stripe_that_a_device_lacks_takes_few_bytes(tmp_path: Path) -> None:
+    """At most 24 bytes while the device is rebuilt, and 96 while the stripes are sorted."""
+    few, many = lacking(tmp_path / "few", 2048), lacking(tmp_path / "many", 16384)
+    taken, most, stripes = (large - small for large, small in zip(many, few, strict=True))
+    assert stripes > 5000
+    assert taken <= 24 * stripes
+    assert most <= 96 * stripes
