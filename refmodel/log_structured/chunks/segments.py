@@ -4,10 +4,11 @@ free -> open (filled in memory) -> sealed (written) -> dead (nothing lives in it
 segment becomes free only when a durable checkpoint does not refer to it.
 """
 
-import heapq
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from refmodel.core.errors import DataLost, NoSpace
+from refmodel.core.number_set import NumberSet
 from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.chunks.sealed_segments import SealedSegments, SegmentUsage
 from refmodel.log_structured.chunks.streams import Stream
@@ -41,8 +42,8 @@ class Segments:
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
-        self._changed: set[int] = set()  # segments whose entry of the table is out of date
-        self._free: list[int] = []  # a heap of freed segments below `_fresh`
+        self._changed = NumberSet()  # segments whose entry of the table is out of date
+        self._free = NumberSet()  # freed segments below `_fresh`
         self._fresh = 0  # segments from here on were never used
         # Segments of which nobody knows what lives in them, but for those of `_learned`. The stored
         # table knows: it changes only where a segment is known.
@@ -106,7 +107,7 @@ class Segments:
             pass
         if not self._free:
             raise NoSpace("no segment is free")
-        return heapq.heappop(self._free)
+        return self._free.pop_lowest()
 
     def reserve(self) -> int:
         """Take a free segment that is written before the log says so. Raises NoSpace."""
@@ -134,8 +135,7 @@ class Segments:
             self._fresh += 1
         if segment not in self._free:
             raise DataLost(f"the log and the maps disagree about segment {segment}")
-        self._free.remove(segment)
-        heapq.heapify(self._free)
+        self._free.discard(segment)
 
     def seal(
         self,
@@ -165,9 +165,9 @@ class Segments:
         counted = self.addressing.by_segment(pbas)
         self._know(counted)
         self.live -= counted.total()
-        self._changed.update(counted)
         for segment, gone in counted.items():
             live, filled = self.sealed.lose(segment, gone)
+            self._changed.add(segment)
             if live + gone == self.units or segment in self.victims:
                 self.victims.put(segment, live, filled)
             if not live:
@@ -199,7 +199,7 @@ class Segments:
 
         Raises NoSpace, DataLost.
         """
-        changed = sorted(self._changed)[:most]
+        changed = [*islice(self._changed, most)]
         sealed = {segment: self.sealed[segment] for segment in changed if segment in self.sealed}
         self.table.put_many([*sealed], [(usage.live, usage.filled) for usage in sealed.values()])
         gone = [segment for segment in changed if segment not in sealed]
@@ -226,8 +226,8 @@ class Segments:
         return freed
 
     def add_free(self, segment: int) -> None:
-        """Put one segment on the list of free segments."""
-        heapq.heappush(self._free, segment)
+        """Note that a segment is free."""
+        self._free.add(segment)
 
     def load(
         self,
@@ -251,7 +251,7 @@ class Segments:
                 self._note(segment, usage)
         self.live = sum(self.sealed.lives())
         self._fresh = self.first_unused()
-        self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
+        self._free.update(at for at in range(self._fresh) if at not in self.sealed)
 
     def learn(self) -> bool:
         """Find out of some more segments what lives in them. Returns False if all are known.

@@ -5,10 +5,10 @@ stored which are free: until that is found out (page_marking.py), they are unkno
 is allocated. What becomes free among them meanwhile stays unknown until then.
 """
 
-import heapq
 from collections.abc import Callable
 
 from refmodel.core.errors import NoSpace
+from refmodel.core.number_set import NumberSet
 
 
 class FreePages:
@@ -18,7 +18,7 @@ class FreePages:
         self.pages = count  # number of pages of the disk
         self.first_unused = 1  # pages from here on were never used
         self.unknown = range(0)  # pages of which nobody knows whether they are free
-        self._released: list[int] = []  # a heap, so that low pages are used first
+        self._released = NumberSet()  # low pages are used first
 
     def __len__(self) -> int:
         """Return how many pages can be allocated now."""
@@ -32,12 +32,12 @@ class FreePages:
         """Let all pages below the first unused one be unknown, and the others free."""
         self.first_unused = first_unused
         self.unknown = range(1, first_unused)
-        self._released = []
+        self._released.clear()
 
     def allocate(self) -> int:
         """Take a free page. Raises NoSpace."""
         if self._released:
-            return heapq.heappop(self._released)
+            return self._released.pop_lowest()
         if self.first_unused == self.pages:
             raise NoSpace("no page is left for the maps")
         self.first_unused += 1
@@ -46,11 +46,11 @@ class FreePages:
     def release(self, page: int) -> None:
         """Make a page free, as soon as it is not unknown."""
         if page not in self.unknown:
-            heapq.heappush(self._released, page)
+            self._released.add(page)
 
     def learn(self, most: int, is_taken: Callable[[int], bool]) -> None:
         """Find out which of the next unknown pages, at most `most`, are free."""
         known, self.unknown = self.unknown[:most], self.unknown[most:]
         for page in known:
             if not is_taken(page):
-                heapq.heappush(self._released, page)
+                self._released.add(page)
