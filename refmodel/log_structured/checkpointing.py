@@ -130,6 +130,13 @@ class Checkpointer:
         self.most_done = max(self.most_done, min(done, left))
         return True
 
+    def relieve(self) -> bool:
+        """Do a step if nodes fill the memory, for work that no write pays for.
+
+        Returns False if there was no need, or if nothing could be done. Raises NoSpace, DataLost.
+        """
+        return self._is_crowded() and self.step(0, blocks=0)
+
     def may_freeze(self, logged: int) -> bool:
         """Return whether the next step may freeze the maps, and could wait."""
         if self.phase is Phase.NODES or self.waiting() > 2 * self.pace.little:

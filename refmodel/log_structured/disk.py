@@ -210,18 +210,32 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def _background(self) -> bool:
         self._rebuild()
         self.state.survey.finish_if_scarce()
-        return self.state.reclaimer.reclaim() or self.resync.step() or self.state.survey.step()
+        return self._reclaim() or self.resync.step() or self.state.survey.step()
+
+    def _reclaim(self) -> bool:
+        """Do a step of reclaim, or of the checkpoint that keeps its changes from filling the
+        memory. Returns False if nothing is left to reclaim."""
+        return bool(self.state.views.deleted) and (
+            self.checkpoints.relieve() or self.state.reclaimer.reclaim()
+        )
+
+    def _reclaim_all(self) -> bool:
+        """Reclaim until nothing is left. Returns False if there was nothing."""
+        worked = False
+        while self._reclaim():
+            worked = True
+        return worked
 
     def _settle(self) -> None:
         self.state.survey.finish()
-        self.state.reclaimer.reclaim_all()
+        self._reclaim_all()
         self._rebuild()
         while self.resync.step():
             self._rebuild()
 
     def _clean(self) -> bool:
         self.state.survey.finish_if_scarce()
-        reclaimed = self.state.reclaimer.reclaim_all()
+        reclaimed = self._reclaim_all()
         if reclaimed:
             self.checkpoints.run()
         return self.cleaning.run() or reclaimed

@@ -273,14 +273,19 @@ class Tree(Generic[V]):
         if self._root:
             yield from self._items(self._root, low, high, cause)
 
-    def contains(self, node: Node) -> bool:
-        """Return whether this tree has a node, which may be of a tree that shares nodes with it."""
-        if not self._root:
-            return False
+    def contains(self, page: int, level: int, key: int) -> bool:
+        """Return whether this tree has the node in a page, which may be of a tree that shares
+        nodes with it. The node itself is not read.
+
+        `key` is the first one of the node. A lower bound of it may lead elsewhere: then the answer
+        is False though the tree has the node.
+        """
+        if not self._root or self._root == page:
+            return self._root == page
         at = self.pages.get(self._root, self.kind)
-        while at.level > node.level:
-            at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
-        return at is node or at.page == node.page
+        while at.level > level + 1:
+            at = self.pages.get(at.values[child_index(at, key)], self.kind)
+        return at.level == level + 1 and at.values[child_index(at, key)] == page
 
     def _items(self, page: int, low: int, high: int, cause: str) -> Iterator[tuple[int, V]]:
         node = self.pages.get(page, self.kind, cause)

@@ -17,7 +17,6 @@ from typing import Any
 
 from refmodel.log_structured.maps.columns import Column
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
-from refmodel.log_structured.maps.node import Node
 
 MOST_RECENT = 8192  # changes of live that wait before their merge begins
 
@@ -81,12 +80,10 @@ class LogicalMap(Tree[int]):
         for lba in recent[at:]:
             yield from self._recent_item(lba)
 
-    def contains(self, node: Node) -> bool:
-        """Return whether the tree has a node, which may be of a tree that shares nodes with it.
-
-        Changes that wait count for nothing.
-        """
-        return super().contains(node) if self.base is None else self.base.contains(node)
+    def contains(self, page: int, level: int, key: int) -> bool:
+        """Return what the tree's own method says: changes that wait count for nothing."""
+        contains = super().contains if self.base is None else self.base.contains
+        return contains(page, level, key)
 
     def height(self) -> int:
         """Return the number of levels of the tree; 0 if it is empty."""

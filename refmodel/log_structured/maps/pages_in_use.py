@@ -38,6 +38,10 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
         born, kind = divmod(self._entries[page], KIND)
         return KINDS[kind], born
 
+    def birth(self, page: int) -> int:
+        """Return when the node in a page was born; 0 if that is not known."""
+        return max(0, self._entries[page] // KIND)
+
     def __setitem__(self, page: int, entry: tuple[MapKind, int]) -> None:
         self._marked += not self._entries[page]
         kind, born = entry

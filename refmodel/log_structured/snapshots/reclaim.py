@@ -73,7 +73,7 @@ class Reclaimer:
         page, end = view.map.root, LAST
         while True:
             node = self._pages.get(page, MapKind.LOGICAL, "reclaim")
-            if self._held_by_others(view, node):
+            if self._held_by_others(view, page, node.level, node.keys[0], node.born):
                 break
             path.append((node, end))
             if node.level == 0:
@@ -85,17 +85,25 @@ class Reclaimer:
             page = node.values[at]
             if at + 1 < len(node.keys):
                 end = node.keys[at + 1]
+            born = self._pages.in_use.birth(page)
+            if born and self._held_by_others(view, page, node.level - 1, node.keys[at], born):
+                break  # it need not be read
         for node, node_end in path:
             if node_end == end:
                 self._pages.free(node)
         return end
 
-    def _held_by_others(self, view: View, node: Node) -> bool:
+    def _held_by_others(self, view: View, page: int, level: int, key: int, born: int) -> bool:
+        """Return whether a neighbour of the view holds a node, whose first key is `key`.
+
+        With a lower bound of that key, it may be held though the answer is False.
+        """
+
         def holds(other: View) -> bool:
-            return other.map.contains(node)
+            return other.map.contains(page, level, key)
 
         return self._views.held_below(view, holds) or self._views.held_elsewhere(
-            view, node.born, node.keys[0], holds
+            view, born, key, holds
         )
 
     def held_alone(self, view: View, leaf: Node) -> list[int]:

@@ -289,5 +289,9 @@ class Views:
         """Free a node that the view gives up, unless another view holds it. Raises DataLost."""
         key = node.keys[0] if node.keys else 0
         view = self.by_id[id]
-        if not self.held_elsewhere(view, node.born, key, lambda other: other.map.contains(node)):
+
+        def holds(other: View) -> bool:
+            return other.map.contains(node.page, node.level, key)
+
+        if not self.held_elsewhere(view, node.born, key, holds):
             self._pages.free(node)

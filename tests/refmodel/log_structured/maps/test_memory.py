@@ -194,6 +194,50 @@ def test_writes_of_many_places_keep_to_the_memory(
         assert most <= 1.25 * few
 
 
+def passing_snapshots(disk: LogStructuredDisk, count: int, written: int) -> None:
+    """Take snapshots and delete them, with one write of some places in between."""
+    choose = random.Random(7)
+    for number in range(count):
+        disk.snapshot(f"passing{number}")
+        disk.write_many([(lba, block(1)) for lba in choose.sample(range(WIDE), written)])
+        disk.delete(f"passing{number}")
+
+
+@pytest.mark.parametrize("work", ["settle", "background", "clean"])
+def test_reclaim_keeps_to_the_memory_while_nobody_writes(
+    wide: Path, monkeypatch: pytest.MonkeyPatch, work: str
+) -> None:
+    """What it drops changes nodes of the middle map, so it takes steps of checkpoints."""
+    monkeypatch.setattr(chunk_store, "MOST_DROPPED", 64)
+    few, most = 300, 0  # of some 850 nodes
+    with closing(LogStructuredDisk.open(wide, sync=False, memory=few * NODE_BYTES)) as disk:
+        disk.state.survey.finish()
+        passing_snapshots(disk, 16, 100)
+        pages, new = disk.state.pages, disk.state.pages.new
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            nonlocal most
+            most = max(most, len(pages.nodes))
+            return new(*arguments, **options)
+
+        monkeypatch.setattr(pages, "new", counted)
+        assert disk.state.views.deleted
+        while getattr(disk, work)() and work == "background":
+            pass
+        assert not disk.state.views.deleted and most > few // 2
+        assert most <= 1.25 * few
+
+
+def test_reclaim_reads_no_leaf_that_others_hold(wide: Path) -> None:
+    with closing(LogStructuredDisk.open(wide, sync=False, memory=100 * NODE_BYTES)) as disk:
+        disk.state.survey.learn_births()
+        passing_snapshots(disk, 1, 16)
+        before, steps = reads(disk, "reclaim"), disk.state.reclaimer.steps
+        disk.settle()
+        assert disk.state.reclaimer.steps - steps > 200  # one for each leaf
+        assert reads(disk, "reclaim") - before <= 16
+
+
 def test_a_change_that_needs_a_lost_node_changes_nothing(
     disk: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
