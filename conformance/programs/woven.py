@@ -180,8 +180,8 @@ class _Added:
         flushes between them; or none if it reaches past the end.
         """
         choose = self._choose
-        lba = slow.get("lba", 0)
-        count = len(slow.get("tags", ())) or slow.get("count", self._blocks)
+        lba: int = slow.get("lba", 0)
+        count: int = len(slow.get("tags", ())) or slow.get("count", self._blocks)
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []

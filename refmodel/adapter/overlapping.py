@@ -5,8 +5,8 @@
 
 The field `schedule` of a request is a number that says how the steps go until the next call: its
 last octal digit, how many are taken at once, unless the request is answered before; the others,
-whose turn it is (Schedule of refmodel.runtime.scheduler). So a run depends on nothing but its requests. Without the field the
-process that has waited longest takes the next step.
+whose turn it is (Schedule of refmodel.runtime.scheduler). So a run depends on nothing but its
+requests. Without the field the process that has waited longest takes the next step.
 """
 
 from collections.abc import Callable

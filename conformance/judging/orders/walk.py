@@ -162,7 +162,7 @@ class Search:
                 self._try_mark()
             self._block.moment()
             self.configs = self._merged(
-                self._with_local(some, before) if local else self._with_shared(*some, before)
+                self._with_local(some, before) if local else self._with_shared(some[0], before)
             )
             for step in some:
                 self._flight.answer(step)
