@@ -181,7 +181,7 @@ class _Added:
         """
         choose = self._choose
         lba: int = slow.get("lba", 0)
-        count: int = len(slow.get("tags", ())) or slow.get("count", self._blocks)
+        count: int = len(slow["tags"]) if "tags" in slow else slow.get("count", self._blocks)
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
