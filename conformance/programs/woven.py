@@ -181,7 +181,9 @@ class _Added:
         """
         choose = self._choose
         lba: int = slow.get("lba", 0)
-        count: int = len(slow["tags"]) if "tags" in slow else slow.get("count", self._blocks)
+        count: int = slow["count"] if "count" in slow else self._blocks
+        if "tags" in slow:
+            count = len(slow["tags"])
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
