@@ -181,7 +181,7 @@ class _Added:
         """
         choose = self._choose
         lba: int = slow.get("lba", 0)
-        count: int = slow["count"] if "count" in slow else self._blocks
+        count: int = slow.get("count", self._blocks)
         if "tags" in slow:
             count = len(slow["tags"])
         if lba + count > self._blocks:
