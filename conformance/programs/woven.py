@@ -114,7 +114,7 @@ class _Added:
         self._choose, self._most, self._pace = choose, most, pace
         self._together = TOGETHER if in_a_row else (1,)
         self._times = TIMES_CUT if in_a_row else (1,)
-        self._blocks = program[0]["blocks"]
+        self._blocks: int = program[0]["blocks"]
         self._flushes = any(request["op"] == "flush" for request in program)
         self._scrubs = any(request["op"] == "scrub" for request in program)
         self._durable = any(request.get("fua") for request in program)
@@ -181,9 +181,7 @@ class _Added:
         """
         choose = self._choose
         lba: int = slow.get("lba", 0)
-        count: int = slow.get("count", self._blocks)
-        if "tags" in slow:
-            count = len(slow["tags"])
+        count: int = len(slow.get("tags", ())) or slow.get("count", self._blocks)
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
