@@ -298,6 +298,7 @@ DEFINITIONS = [
     "ServedDiskServer.history_of",
     "ServedDiskServer.pending",
     "ServedDiskServer.told",
+    "ServedDiskServer.cut_told",
     "ServedDiskServer.server_run",
     "RecordedTrace.devices_after",
     "RecordedTrace.entry_step",

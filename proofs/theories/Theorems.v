@@ -811,9 +811,11 @@ Proof.
 Qed.
 
 (** 21. This server is the queue of 16: every run of it ([server_run]: turns, requests that arrive, failures
-of devices) is a run of the queue in front of the disk, whatever programs the disk runs. Its history is
-[history_of]: a request is called as it is answered later. So what is proved of the queue, that it implements
-the contract for requests that overlap, is true of what this server does. *)
+of devices, power cuts after which the disk is opened again) is a run of the queue in front of the disk,
+whatever programs the disk runs. Its history is [history_of]: a request is called as it is answered later.
+What a power cut shows is about the job under way ([cut_told]); it is so on these machines
+([ServedDiskServer.leg_cut_told]). So what is proved of the queue, that it implements the contract for
+requests that overlap, is true of what this server does. *)
 Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing block} {Y U}
     (D : DiskMachine.programs Y U) places_for collecting most z happened s :
   let M := DiskMachine.disk_machine D in
