@@ -56,7 +56,9 @@ NEAREST = {
     "RecordedImplementation.v": "OverlappingDiskQueue",
     "ServedDiskTheorem.v": "ServedDiskTheorem",
     "ServedDiskScheduler.v": "ServedDiskScheduler",
+    "ServedDiskPower.v": "ServedDiskPower",
     "ServedDiskPrograms.v": "ServedDiskPrograms",
+    "ServedDiskProgress.v": "ServedDiskProgress",
     "ServedLegProgress.v": "ServedLegProgress",
     "ServedDiskServer.v": "ServedDiskServer",
 }

@@ -8,7 +8,7 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
-  TreeRecoveryWitnesses ServedDiskExecution ServedDiskProgressWitnesses.
+  TreeRecoveryWitnesses ServedDiskExecution ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
 Definition all_theorems :=
@@ -136,5 +136,18 @@ Definition all_counterexamples :=
    @ServedDiskProgressWitnesses.served_requests_need_members,
    @ServedDiskProgressWitnesses.tree_served_requests_need_members,
    @ServedDiskProgressWitnesses.served_requests_need_digests,
-   @ServedDiskProgressWitnesses.tree_served_requests_need_digests).
+   @ServedDiskProgressWitnesses.tree_served_requests_need_digests,
+   @ServedDiskPowerWitnesses.served_power_must_stay,
+   @ServedDiskPowerWitnesses.tree_served_power_must_stay,
+   @ServedDiskPowerWitnesses.served_power_must_stay_on_mirrors,
+   @ServedDiskPowerWitnesses.tree_served_power_must_stay_on_mirrors,
+   @ServedDiskPowerWitnesses.served_recovery_needs_members,
+   @ServedDiskPowerWitnesses.tree_served_recovery_needs_members,
+   @ServedDiskPowerWitnesses.served_recovery_needs_a_disk,
+   @ServedDiskPowerWitnesses.tree_served_recovery_needs_a_disk,
+   @ServedDiskPowerWitnesses.served_recovery_needs_digests,
+   @ServedDiskPowerWitnesses.tree_served_recovery_needs_digests,
+   @ServedDiskPowerWitnesses.refusing_to_open_is_no_progress,
+   @ServedDiskPowerWitnesses.tree_refusing_to_open_is_no_progress,
+   @ServedDiskPowerWitnesses.refusing_requests_is_no_progress).
 Print Assumptions all_counterexamples.

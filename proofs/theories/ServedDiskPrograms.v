@@ -91,6 +91,13 @@ Proof.
   - intros n n' Hn%data_ios_more. unfold change_ios. lia.
 Qed.
 
+Lemma maps_recover size f d : device_blocks g ≤ size → recoverable g d f →
+  recovers_within proved_programs size (request_ios g DoRestart) f.
+Proof.
+  intros Hsize Hf. split; [|by eapply recover_finds]. cbn [request_ios].
+  rewrite <-(Nat.add_0_r (recovery_ios g)). by eapply within_recover.
+Qed.
+
 (** With trees, from the shape and the size of the trees. *)
 Definition tree_change_ios_of (n : nat) : nat := trees.2 + slot_blocks g + 6 + data_ios n.
 Definition tree_request_ios_of bits (q : request) : nat :=

@@ -5,13 +5,14 @@ The scheduler of the queue is [next_job] ([ServedDiskScheduler.v]). For each job
 proposes the first free places. Where they are too few, it collects once. Then the job begins, and is refused
 if there are still too few. So no request keeps the others waiting, whatever it asks for.
 
-Between two turns requests arrive. The power stays on, and what programs assume of digests is true. *)
+Between two turns requests arrive, and what programs assume of digests is true. The power may have failed any
+number of times before, also while the disk was opened; it stays on from then on. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskBounds
   ProvedDiskMachine ProvedDiskRefinement ProvedDiskRequests ProvedDiskAnswers.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRequests ProvedTreeDiskBounds
   ProvedTreeDiskTheorem ProvedTreeDiskAnswers.
-From LogDisk Require Import RequestProgress Progress ServedDiskScheduler ServedDiskPrograms.
+From LogDisk Require Import RequestProgress Progress ServedDiskScheduler ServedDiskPower ServedDiskPrograms.
 From LogDisk Require DiskMachine DiskMachineShape DiskMachineProgress.
 Import DiskMachine(programs, crash_safe_programs, run_request, run_group, run_upkeep).
 Import DiskMachineShape(only, only_safe, represents_as).
@@ -79,6 +80,7 @@ Context (programs_end : ends_any_request D size places_for collecting represents
 Local Notation turns := (turns_to_end ios together (λ n, n)).
 Local Notation ios_of_job := (ios_of_job ios together).
 Local Notation assumed := DiskMachineProgress.assumed.
+Local Notation recovery_turn := (DiskMachineProgress.recovery_turn D).
 
 Lemma performing_here_ends (well : answer → Prop) j y f d places :
   represents y f d →
@@ -162,21 +164,39 @@ Qed.
 Definition within_sizes_here (id : nat) q (s : server machine) : Prop :=
   ∀ js y m, begun s = Single id q :: js → disk_behind s = (Idle y, m) → admissible y q.
 
-Definition device_in_service := in_service device_turn (next_job most) assumed reached_idle_here.
+(** *** Power cuts *)
 
+Definition is_open_here z : bool :=
+  match z.1 with DiskMachine.Off | DiskMachine.Recovery _ => false | _ => true end.
+Definition power_fails_here z z' : Prop :=
+  z.1 ≠ DiskMachine.Off ∧ z'.1 = DiskMachine.Off ∧ ∃ es, move D z es z'.
+Definition reached_off z : Prop := (∃ tr, shows (disk_machine D) z0 tr z) ∧ z.1 = DiskMachine.Off.
+
+(** [z0] is a disk; anything may have happened to it. It is served while nothing is under way, or is opened
+first; then there were any turns and any power cuts. *)
+Definition device_in_power :=
+  in_power device_turn (next_job most) is_open_here recovery_turn assumed power_fails_here reached_idle_here
+    reached_off.
+
+(** Recovery takes two turns, and one for each I/O. *)
 Definition device_replies_to_all : Prop :=
-  replies_to_all device_turn (next_job most) assumed device_in_service within_sizes_here
+  replies_despite_cuts device_turn (next_job most) is_open_here recovery_turn assumed power_fails_here
+    reached_idle_here reached_off (2 + ios DoRestart) within_sizes_here
     (turns_begun ios together (λ n, n)) (turns_to_reply ios together most (λ n, n)).
 
-Lemma device_serves_all : device_replies_to_all.
+Local Notation under_way := (under_way device_turn assumed reached_idle_here ios together (λ n, n)).
+
+Lemma all_jobs_end_here j z : reached_idle_here z →
+  ends_well assumed (device_turn j) (ends_as reached_idle_here any_answer j) (turns j) z.
+Proof. intros Hz. apply reached_job_ends_here; [done|]. by left. Qed.
+
+Lemma device_serves_all :
+  replies_to_all device_turn (next_job most) assumed under_way within_sizes_here
+    (turns_begun ios together (λ n, n)) (turns_to_reply ios together most (λ n, n)).
 Proof.
-  intros s id q Hs.
-  assert (∀ j z, reached_idle_here z →
-    ends_well assumed (device_turn j) (ends_as reached_idle_here any_answer j) (turns j) z) as Hjobs.
-  { intros j z Hz. apply reached_job_ends_here; [done|]. by left. }
+  intros s id q Hway. pose proof all_jobs_end_here as Hjobs.
   pose proof (next_job_fair most ios together (λ n, n) (write_ios _ _ _ _ _ _ _ _ programs_end)
     (together_more _ _ _ _ _ _ _ _ programs_end) (λ n n' Hn, Hn)) as Hfair.
-  pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_assumed assumed_trans s Hs) as Hway.
   assert (∀ z z1 (js : list job) (w : list (nat * request)) (a : list reply), reached_idle_here z →
     assumed z z1 → (True : Prop) →
     ends_well assumed (device_turn (Single id q)) (ends_as reached_idle_here any_answer (Single id q))
@@ -189,6 +209,51 @@ Proof.
   - intros z z1 js w a Hz [-> _] Hwithin. apply (reached_job_ends_here _ (Single id q)); [done|].
     intros id' q' [= <- <-]. right. split; [done|]. intros y m ->. by eapply Hwithin.
   - done.
+Qed.
+
+(** What is left on the device is what recovery finds. *)
+Context (recovers : ∀ tr m, shows (disk_machine D) z0 tr (DiskMachine.Off, m) →
+  ∃ f, m = Medium f [] ∧ recovers_within D size (ios DoRestart) f).
+
+Lemma one_move_shows z es z' tr :
+  shows (disk_machine D) z0 tr z → move D z es z' → ∃ tr', shows (disk_machine D) z0 tr' z'.
+Proof. intros Hz Hmove. eexists. eapply shows_app; [exact Hz|by apply shows_one]. Qed.
+
+Lemma reached_recovery_ends_here z : reached_off z →
+  ends_well assumed recovery_turn (λ _, reached_idle_here) (2 + ios DoRestart) z.
+Proof.
+  destruct z as [c m]. intros [[tr Hz] Hc]. simpl in Hc. subst c. destruct (recovers _ _ Hz) as (f&->&Hf).
+  apply (ends_well_keeping _ _ DiskMachineProgress.open_again _ (λ z, ∃ tr, shows (disk_machine D) z0 tr z)).
+  - by intros z1 z2 H1 [-> _].
+  - intros z1 es z2 [tr1 H1] H2%DiskMachineProgress.recovery_turn_is_move. by eapply one_move_shows.
+  - intros es z1 [_ (y&m1&->)] Hreached. split; [done|by do 2 eexists].
+  - by eexists.
+  - by apply (DiskMachineProgress.recovery_ends D size).
+Qed.
+
+Lemma device_serves_despite_cuts : device_replies_to_all.
+Proof.
+  apply (all_replies_despite_cuts _ _ _ _ _ _ _ _ _) with
+    (reached := λ z, ∃ tr, shows (disk_machine D) z0 tr z) (way := under_way).
+  - intros j z os z'. by destruct 1; try destruct j.
+  - intros z es z'. by destruct 1.
+  - by intros z z' [-> _].
+  - intros z [Hz (y&m&->)]. by split.
+  - intros z [Hz Hc]. split; [|done]. unfold is_open_here. by rewrite Hc.
+  - by intros z1 z2 H1 [-> _].
+  - intros j z1 os z2 [tr1 H1] [tr2 H2]%device_turn_shows. eexists. by eapply shows_app.
+  - intros z1 es z2 [tr1 H1] H2%DiskMachineProgress.recovery_turn_is_move. by eapply one_move_shows.
+  - intros z es z' Hturn Hz Ho. split; [done|]. destruct Hturn; try done. by do 2 eexists.
+  - intros z1 z2 [tr1 H1] (_&Hoff&[es H2]). split; [by eapply one_move_shows|done].
+  - exact assumed_trans.
+  - exact reached_recovery_ends_here.
+  - intros z w a Hz. by apply ready_under_way; [apply all_jobs_end_here|].
+  - intros s s1. by apply under_way_weather; [apply reached_idle_assumed|apply assumed_trans].
+  - intros s s1 es s2. by apply under_way_turn;
+      [apply all_jobs_end_here|apply reached_idle_assumed|apply assumed_trans].
+  - apply device_serves_all.
+  - intros z z' w w' a a' i Hi [more ->]. unfold turns_to_reply, turns_begun, turns_before. simpl.
+    by rewrite take_app_le by lia.
 Qed.
 End Device.
 
@@ -210,6 +275,18 @@ Proof.
   by destruct (DiskMachine.idle_represents _ _ _ _ (only_safe _ _ _ _ _ _ Hsafe) _ _ _ _ _ Hz Hshows)
     as (f&d&->&Hy); exists f, d.
 Qed.
+
+(** When it is off, recovery finds a disk of this shape. *)
+Lemma shaped_recovers_here n size z0 tr m :
+  (∀ f d, recoverable g d f → recovers_within D size n f) →
+  DiskMachineShape.formatted_as D trees g z0 →
+  shows (DiskMachine.disk_machine D) z0 tr (DiskMachine.Off, m) →
+  ∃ f, m = Medium f [] ∧ recovers_within D size n f.
+Proof.
+  intros Hfinds Hz%DiskMachineShape.formatted_only Hshows%(DiskMachineShape.shows_only D trees g).
+  destruct (DiskMachineProgress.off_recoverable _ _ _ _ _ _ _ _ (only_safe _ _ _ _ _ _ Hsafe) Hz Hshows)
+    as (f&g'&d&->&->&Hd). exists f. split; [done|by eapply Hfinds].
+Qed.
 End Shaped.
 
 Section Disks.
@@ -220,8 +297,10 @@ Theorem whole_map_device_replies most z :
   DiskMachineShape.formatted_as proved_programs trees g z →
   device_replies_to_all proved_programs places_for Collect admissible (request_ios g) (change_ios g) most z.
 Proof.
-  intros Hz. eapply (device_serves_all _ (device_blocks g) _ _ _ _ _ _ (maps_end g _ (le_n _))).
-  intros. by eapply shaped_on_device; [apply (maps_safe_only trees g)|..].
+  intros Hz. eapply (device_serves_despite_cuts _ (device_blocks g) _ _ _ _ _ _ (maps_end g _ (le_n _))).
+  - intros. by eapply shaped_on_device; [apply (maps_safe_only trees g)|..].
+  - intros tr m. apply shaped_recovers_here with (1 := maps_safe_only trees g); [|done].
+    intros f d Hf. by eapply maps_recover.
 Qed.
 
 (** and with trees. *)
@@ -232,7 +311,10 @@ Theorem tree_device_replies bits most z :
     (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
 Proof.
   intros Hz.
-  eapply (device_serves_all _ (tree_device_blocks g trees) _ _ _ _ _ _ (trees_end trees g _ bits (le_n _))).
-  intros. by eapply shaped_on_device; [by apply tree_programs_safe_of|..].
+  eapply (device_serves_despite_cuts _ (tree_device_blocks g trees) _ _ _ _ _ _
+    (trees_end trees g _ bits (le_n _))).
+  - intros. by eapply shaped_on_device; [by apply tree_programs_safe_of|..].
+  - intros tr m. eapply shaped_recovers_here; [by apply tree_programs_safe_of| |done].
+    intros f d Hf. by eapply tree_recovers.
 Qed.
 End Disks.

@@ -5,7 +5,7 @@ From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskMachine ProvedDiskExecution ProvedDiskBounds ProvedTreeDiskInvariant ProvedTreeDiskBounds
   ProvedTreeDiskTheorem ProvedTreeDiskExecution.
-From LogDisk Require Import Progress ServedDiskScheduler ServedDiskProgress ServedLegProgress.
+From LogDisk Require Import Progress ServedDiskScheduler ServedDiskPower ServedDiskProgress ServedLegProgress.
 From LogDisk Require Import Devices Leg LegCorrect LegCode RequestProgress LegProgress LegDiskMachine
   LegDiskShape LegDiskExecution LegDiskProgress LegDiskProgressWitnesses ProvedDiskAnswers
     ProvedTreeDiskAnswers
@@ -265,12 +265,51 @@ Proof. done. Qed.
 (** The request that waits on a disk that is served is never answered so. *)
 Definition never_on_device `{!blocks} {Y U} (D : programs Y U) places_for collecting weather next
     (well : answer → Prop) q z : Prop := ∀ n,
-  ¬ ends_well (server_weather weather (λ _, True)) (server_turn (device_turn D places_for collecting) next)
+  ¬ ends_well (server_weather weather (λ _, True))
+    (power_turn (device_turn D places_for collecting) next is_open_here (DiskMachineProgress.recovery_turn D))
     (is_answered well 0 q) n (Server z [] [(0, q)] []).
 Definition never_on_mirrors `{!blocks} {Y U} (D : programs Y U) size places_for collecting weather next
     (well : answer → Prop) q (z : machine block Y) : Prop := ∀ n,
-  ¬ ends_well (server_weather weather (λ _, True)) (server_turn (job_turn D size places_for collecting) next)
+  ¬ ends_well (server_weather weather (λ _, True))
+    (power_turn (job_turn D size places_for collecting) next is_open (recovery_turn D size))
     (is_answered well 0 q) n (Server z [] [(0, q)] []).
+
+(** While it is open, there is nothing else to do than to serve. *)
+Lemma never_while_open `{!blocks} {Y U} (D : programs Y U) places_for collecting
+    (weather : DiskMachine.machine Y → DiskMachine.machine Y → Prop) next (well : answer → Prop) q z :
+  is_open_here z = true → (∀ z z', weather z z' → z'.1 = z.1) →
+  (∀ n, ¬ ends_well (server_weather weather (λ _, True)) (server_turn (device_turn D places_for collecting)
+    next) (is_answered well 0 q) n (Server z [] [(0, q)] [])) →
+  never_on_device D places_for collecting weather next well q z.
+Proof.
+  intros Ho Hweather Hnever n Hends. apply (Hnever n).
+  eapply (open_ends_iff _ _ is_open_here (DiskMachineProgress.recovery_turn D)); [| | |done|exact Hends].
+  - intros j z1 os z2. by destruct 1; try destruct j.
+  - intros z1 es z2. by destruct 1.
+  - intros z1 z2 H12. unfold is_open_here. by rewrite (Hweather _ _ H12).
+Qed.
+
+Lemma never_while_open_on_mirrors `{!blocks} {Y U} (D : programs Y U) size places_for collecting
+    (weather : machine block Y → machine block Y → Prop) next (well : answer → Prop) q z :
+  is_open z = true → (∀ z z', weather z z' → z'.1.1 = z.1.1) →
+  (∀ n, ¬ ends_well (server_weather weather (λ _, True)) (server_turn (job_turn D size places_for collecting)
+    next) (is_answered well 0 q) n (Server z [] [(0, q)] [])) →
+  never_on_mirrors D size places_for collecting weather next well q z.
+Proof.
+  intros Ho Hweather Hnever n Hends. apply (Hnever n).
+  eapply (open_ends_iff _ _ is_open (recovery_turn D size)); [| | |done|exact Hends].
+  - intros j z1 os z2. by destruct 1; try destruct j.
+  - intros z1 es z2. by destruct 1.
+  - intros z1 z2 H12. unfold is_open. by rewrite (Hweather _ _ H12).
+Qed.
+
+Lemma failures_keep_control `{!blocks} {Y} count (z z' : machine block Y) :
+  rtc (one_fails count) z z' → z'.1.1 = z.1.1.
+Proof. induction 1 as [|z z1 z2 (i&x'&_&_&->) _ IH]; [done|]. by rewrite IH. Qed.
+
+Lemma weather_keeps_control `{!blocks} {Y} count (z z' : machine block Y) :
+  weather count z z' → z'.1.1 = z.1.1.
+Proof. intros [Hz _]. by eapply failures_keep_control. Qed.
 
 Local Notation assumed := DiskMachineProgress.assumed.
 Local Notation maps_on_device := (never_on_device (@proved_programs small) places_for Collect).
@@ -294,6 +333,7 @@ Proof.
   destruct (new_device (@proved_programs small) (0, 0) shape_of_small) as [[y m]|] eqn:Hnew;
     [|by vm_compute in Hnew].
   exists (DiskMachine.Idle y, m). split; [by apply new_device_formatted|].
+  apply never_while_open; [done|by intros ?? [-> _]|].
   by refine (device_newest_starves _ _ _ any one_block y m [] _ _).
 Qed.
 
@@ -303,6 +343,7 @@ Proof.
   destruct (new_device (@tree_programs small 1) (1, 15) shape_of_trees) as [[y m]|] eqn:Hnew;
     [|by vm_compute in Hnew].
   exists (DiskMachine.Idle y, m). split; [by apply new_device_formatted|].
+  apply never_while_open; [done|by intros ?? [-> _]|].
   by refine (device_newest_starves _ _ _ any one_block y m [] _ _).
 Qed.
 
@@ -315,6 +356,7 @@ Proof.
   assert (up_when_new proved_programs (0, 0) 20 shape_of_small = true) as Hup by by vm_compute.
   unfold up_when_new in Hup. destruct (born _ _ _ _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
   exists (Idle y ms c, x, []). split; [by apply born_as|].
+  apply never_while_open_on_mirrors; [done|apply weather_keeps_control|].
   by refine (leg_newest_starves _ _ _ _ any one_block y ms c x [] _ _ _).
 Qed.
 
@@ -324,6 +366,7 @@ Proof.
   assert (up_when_new (@tree_programs small 1) (1, 15) 40 shape_of_trees = true) as Hup by by vm_compute.
   unfold up_when_new in Hup. destruct (born _ _ _ _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
   exists (Idle y ms c, x, []). split; [by apply born_as|].
+  apply never_while_open_on_mirrors; [done|apply weather_keeps_control|].
   by refine (leg_newest_starves _ _ _ _ any one_block y ms c x [] _ _ _).
 Qed.
 
@@ -345,6 +388,7 @@ Proof.
   destruct (new_device D trees g) as [[y m]|] eqn:Hnew; [|done].
   destruct (run_request D y [] q) as [[[y1 [|e| |]] data]| | | |] eqn:Hrun; try done.
   exists (DiskMachine.Idle y, m). split; [by apply new_device_formatted|].
+  apply never_while_open; [done|by intros ?? [-> _]|].
   by refine (device_refused _ _ _ q y m y1 e data [] _ _ _).
 Qed.
 
@@ -387,7 +431,8 @@ Proof.
   intros Hb Hnext Hplaces. unfold goes_when_new in Hb.
   destruct (born D trees size g) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
   destruct (calmly _ _ _) as [[p x']|] eqn:Hgoes; [|done]. apply andb_true_iff in Hb as [_ Hb].
-  exists (Idle y ms c, x, []). split; [by apply born_as|]. intros n.
+  exists (Idle y ms c, x, []). split; [by apply born_as|].
+  apply never_while_open_on_mirrors; [done|apply weather_keeps_control|]. intros n.
   destruct p as [[[ms1 c1] [[y1 [|e| |]] data]]| | | | | | |]; try done.
   eapply (begun_goes D places_for collecting size (weather 2) somebody_up);
     [|done|by apply Hplaces|exact Hgoes|].
@@ -412,13 +457,14 @@ Lemma stopped_on_mirrors {Y U} (D : @programs small Y U) places_for collecting
     x' :
   (∀ (c : control (@block small) Y) x, calm x = true → all_agreed c → weather (c, x, []) (c, x, [])) →
   (∀ y, weather (Idle y ms c, x, []) (Idle y ms c, change x, [])) →
-  (∀ z1 z2 z3, weather z1 z2 → weather z2 z3 → weather z1 z3) →
+  (∀ z1 z2 z3, weather z1 z2 → weather z2 z3 → weather z1 z3) → (∀ z z', weather z z' → z'.1.1 = z.1.1) →
   next_job 10 [(0, q)] = Some (Single 0 q, []) → places_for y (length (data_of q)) = Some places →
   calmly calm (on_leg size ms c (run_request D y places q)) (change x) = Some (p, x') →
   is_stopped p = true →
   never_on_mirrors D size places_for collecting weather (next_job 10) any q (Idle y ms c, x, []).
 Proof.
-  intros Hcalm Hchange Htrans Hnext Hplaces Hgoes Hstopped n Hends.
+  intros Hcalm Hchange Htrans Hcontrol Hnext Hplaces Hgoes Hstopped.
+  apply never_while_open_on_mirrors; [done..|]. intros n Hends.
   assert (p = Stop ∨ p = PastEnd) as Hp by (destruct p; auto; done).
   destruct n as [|n]; [done|]. revert Hends.
   intros Hends. assert (ends_well (server_weather weather (λ _, True))
@@ -462,6 +508,7 @@ Proof.
   - intros. by apply somebody_up_calm.
   - intros y'. by apply (somebody_up_calm 2 (Idle y' ms c)).
   - apply weather_trans.
+  - apply weather_keeps_control.
   - apply taken_alone.
 Qed.
 
@@ -504,6 +551,7 @@ Proof.
     eapply rtc_l; [|apply rtc_refl]. exact (one_device_fails 2 (Idle y' ms c) (put_device x 0 _) [] 1
       ltac:(lia)).
   - intros z1 z2 z3 H1 H2. by etrans.
+  - apply failures_keep_control.
   - apply taken_alone.
 Qed.
 
@@ -536,6 +584,7 @@ Proof.
   destruct (places_for y 1) as [places|] eqn:Hplaces; [|done].
   destruct (run_request D y places undigested_block) as [| | | |[] k] eqn:Hrun; try done.
   exists (DiskMachine.Idle y, m). split; [by apply new_device_formatted|].
+  apply never_while_open; [done|by intros ?? ->|].
   refine (device_waits _ _ _ any undigested_block y m k places _ _ _); [apply taken_alone|done|done].
 Qed.
 

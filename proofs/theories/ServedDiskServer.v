@@ -1,7 +1,10 @@
 (** The server whose progress is proved is the queue whose safety is proved: every run of it is a run of the
 queue of [OverlappingDiskQueue.v] in front of the disk. So the theorems of [ServedDiskTheorem.v] are about
-  what
-this server does.
+what this server does.
+
+A power cut may come at any moment: what waits is lost, and what is under way is cut short, or of unknown
+outcome ([cut_told]). The server goes on when the disk is open again. Nobody calls meanwhile: the server that
+runs opens the disk before it listens.
 
 In the queue a call says already how it will be answered. So the history of a run is known from its end
 ([history_of]): a request is called as it is answered later, or as one that is never answered. *)
@@ -22,13 +25,14 @@ Implicit Types (id : nat) (q : request) (es : list (entry block)) (h : list (mom
 Inductive happening :=
   | Arrives id q
   | Replied id (r : answer) (data : list block)
-  | Happened (en : entry block).    (* a failure of a device *)
+  | Happened (en : entry block)    (* a failure of a device *)
+  | PowerFailed (es : list (entry block)).    (* and what was told until the disk was open again *)
 Implicit Types hs : list happening.
 
 (** How a request is answered later. *)
 Fixpoint answer_in hs id : answer * list block :=
   match hs with
-  | [] => (CutShort, [])
+  | [] | PowerFailed _ :: _ => (CutShort, [])
   | Replied id' r data :: hs => if decide (id' = id) then (r, data) else answer_in hs id
   | _ :: hs => answer_in hs id
   end.
@@ -41,6 +45,7 @@ Fixpoint history_of hs : list (moment block) :=
   | Arrives id q :: hs => Called id (Event (event_in hs id q)) :: history_of hs
   | Replied id _ _ :: hs => Answered id :: history_of hs
   | Happened en :: hs => Alone en :: history_of hs
+  | PowerFailed es :: hs => (Alone <$> es) ++ history_of hs
   end.
 
 Context (M : recorded_implementation block).
@@ -55,8 +60,21 @@ Definition pending s : list (nat * request) := concat (requests_of <$> begun s) 
 
 Definition told (r : reply) : happening := Replied (reply_to r) (reply_answer r) (reply_data r).
 
+(** What a power cut shows, and what is told of it: a request that was performed alone is cut short, each of
+several writes is of unknown outcome. [es] is shown until the disk is open again. *)
+Inductive cut_told : list (job nat) → list (entry block) → list (entry block) → list (entry block) → Prop :=
+  | cut_one id q js r es :
+      cut_told (Single id q :: js) [Event (event_of q CutShort [])] (Event (Crash r) :: es)
+        (Event (Crash r) :: es)
+  | cut_together ws js es :
+      cut_told (Together ws :: js) ((Event <$> writes_shown ws.*2 UnknownOutcome) ++ [Event (Crash CutShort)])
+        es (Event (Crash CutShort) :: es)
+  | cut_idle js es : cut_told js [Event (Crash CutShort)] es (Event (Crash CutShort) :: es)
+  | cut_settling js es : cut_told js [Settle CutShort] es (Settle CutShort :: es).
+
 (** A run, and what happened in it. A request that arrives has a number of its own, and is no restart.
-Whatever the disk does between two turns is no power cut. No answer is that of a power cut. *)
+Whatever the disk does between two turns is no power cut. No answer is that of a power cut. When the power
+fails, what waits is lost, and the server begins anew when the disk is open. *)
 Inductive server_run : server → list happening → server → Prop :=
   | run_ends s : server_run s [] s
   | run_turn s s1 new hs s2 :
@@ -68,7 +86,10 @@ Inductive server_run : server → list happening → server → Prop :=
       server_run (Server z js (w ++ [(id, q)]) a) hs s2 → server_run (Server z js w a) (Arrives id q :: hs) s2
   | run_meanwhile z z1 es js w a hs s2 :
       recorded_shows M z es z1 → Forall (λ en, ends en = false) es →
-      server_run (Server z1 js w a) hs s2 → server_run (Server z js w a) ((Happened <$> es) ++ hs) s2.
+      server_run (Server z1 js w a) hs s2 → server_run (Server z js w a) ((Happened <$> es) ++ hs) s2
+  | run_cut z cut_es z1 es z2 js w a all hs s2 :
+      recorded_moves M z cut_es z1 → recorded_shows M z1 es z2 → cut_told js cut_es es all →
+      server_run (Server z2 [] [] []) hs s2 → server_run (Server z js w a) (PowerFailed all :: hs) s2.
 
 (** ** Runs of the queue *)
 
@@ -129,6 +150,109 @@ Proof.
   by apply entries_told.
 Qed.
 
+(** Power cuts: all of it is told to everybody, and who waits is lost. *)
+Lemma entries_told_to_all z es w : ∃ w',
+  runs (Queue (M := one_by_one M) (z, es) w []) (Alone <$> es) es (Queue (M := one_by_one M) (z, []) w' []) ∧
+  (w = [] ∨ Exists (λ en, ends en = true) es → w' = []).
+Proof.
+  revert w. induction es as [|en es IH]; intros w.
+  { exists w. split; [constructor|]. intros [?|Hno%Exists_nil]; done. }
+  pose proof (queue_alone (one_by_one M) (z, en :: es) (z, es) w [] en (tells _ _ _ _)) as Halone.
+  destruct (ends en) eqn:Hen.
+  - destruct (IH []) as (w'&Hrun&Hw'). exists w'. split; [by eapply (queue_more _ _ [Alone en] [en])|].
+    intros _. apply Hw'. by left.
+  - destruct (IH w) as (w'&Hrun&Hw'). exists w'. split; [by eapply (queue_more _ _ [Alone en] [en])|].
+    intros [?|Hes%Exists_cons]; apply Hw'; [by left|right]. destruct Hes as [?|?]; [congruence|done].
+Qed.
+
+Lemma shows_told_to_all z es z' w : recorded_shows M z es z' → ∃ tr w',
+  runs (Queue (M := one_by_one M) (z, []) w []) (Alone <$> es) tr (Queue (M := one_by_one M) (z', []) w' []) ∧
+  (w = [] ∨ Exists (λ en, ends en = true) es → w' = []).
+Proof.
+  intros Hz. revert w. induction Hz as [z|z es z1 tr z2 Hmove _ IH]; intros w.
+  { exists [], w. split; [constructor|]. intros [?|Hno%Exists_nil]; done. }
+  destruct (entries_told_to_all z1 es w) as (w1&H1&Hw1). destruct (IH w1) as (tr2&w2&H2&Hw2).
+  exists (es ++ tr2), w2. rewrite fmap_app. split.
+  - eapply queue_run_app; [|exact H2].
+    apply (queue_more _ _ [] [] (Queue (M := one_by_one M) (z1, es) w []));
+      [by constructor; constructor|done].
+  - rewrite Exists_app. intros [?|[?|?]]; apply Hw2; [left; apply Hw1; by left|left; apply Hw1; by right|by
+      right].
+Qed.
+
+(** The first entry that is shown may be told before the others. *)
+Lemma shows_first z en es z' : recorded_shows M z (en :: es) z' → ∃ z1 rest more,
+  recorded_shows (one_by_one M) (z, []) [en] (z1, rest) ∧ recorded_shows M z1 more z' ∧ es = rest ++ more.
+Proof.
+  intros Hz. remember (en :: es) as all eqn:Hall. revert Hall.
+  induction Hz as [z|z es1 z1 tr z2 Hmove Hrest IH]; [done|]. intros Hall.
+  destruct es1 as [|en1 es1].
+  - destruct (IH Hall) as (z3&rest&more&Hone&Hmore&->). exists z3, rest, more. split_and!; [|done..].
+    eapply (recorded_shows_step (one_by_one M) (z, []) []); [by constructor|exact Hone].
+  - injection Hall as -> <-. exists z1, es1, tr. split_and!; [|done..].
+    eapply (recorded_shows_step (one_by_one M) (z, []) [] (z1, en :: es1)); [by constructor|].
+    eapply (recorded_shows_step (one_by_one M) _ [en]); [by constructor|constructor].
+Qed.
+
+Lemma event_of_answer q r data : OverlappingDisk.answer_of (Event (event_of q r data)) = r.
+Proof. by destruct q. Qed.
+
+(** Requests that are called as ones that are never answered. *)
+Definition as_cut (xs : list (nat * request)) : list (nat * event block) :=
+  (λ x, (x.1, event_of x.2 CutShort [])) <$> xs.
+
+(** A power cut while several writes are performed: each of them is told, to who waits for it. *)
+Lemma writes_told z ws es w others : w ≡ₚ as_cut (requests_of (Together ws)) ++ others →
+  ∃ w', runs (Queue (M := one_by_one M) (z, (Event <$> writes_shown ws.*2 UnknownOutcome) ++ es) w []) []
+    (Event <$> writes_shown ws.*2 UnknownOutcome) (Queue (M := one_by_one M) (z, es) w' []).
+Proof.
+  revert w. induction ws as [|[id [lba data]] ws IH]; intros w Hw; [exists w; constructor|].
+  assert ((id, Write lba data CutShort) ∈ w) as (w1&w2&->)%elem_of_list_split by (rewrite Hw; by left).
+  simpl in Hw. rewrite <-Permutation_middle in Hw. apply Permutation_cons_inv in Hw.
+  destruct (IH (w1 ++ w2) Hw) as [w' Hw']. exists w'.
+  eapply (queue_more _ _ [] [Event (Write lba data UnknownOutcome)] _ []); [|exact Hw'].
+  by apply (queue_serve_unanswered (one_by_one M) _ _ w1 w2 [] id (Write lba data UnknownOutcome));
+    [|constructor].
+Qed.
+
+(** The server begins anew after a power cut. *)
+Lemma cut_run z cut_es z1 es z2 js all w others :
+  recorded_moves M z cut_es z1 → recorded_shows M z1 es z2 → cut_told js cut_es es all →
+  w ≡ₚ as_cut (concat (requests_of <$> js)) ++ others →
+  ∃ tr, runs (Queue (M := one_by_one M) (z, []) w []) (Alone <$> all) tr
+    (Queue (M := one_by_one M) (z2, []) [] []).
+Proof.
+  intros Hmove Hshows Htold Hw.
+  assert (∀ en, ends en = true → cut_es = [en] → all = en :: es →
+    ∃ tr, runs (Queue (M := one_by_one M) (z, []) w []) (Alone <$> all) tr
+      (Queue (M := one_by_one M) (z2, []) [] [])) as Halone.
+  { intros en Hen -> ->. destruct (shows_told_to_all z ([en] ++ es) z2 w) as (tr&w'&Hrun&Hnil).
+    { by eapply recorded_shows_step. }
+    rewrite Hnil in Hrun; [by exists tr|]. right. apply Exists_cons. by left. }
+  destruct Htold as [id q js r es|ws js es|js es|js es];
+    [| |by apply (Halone (Event (Crash CutShort)))|by apply (Halone (Settle CutShort))].
+  - destruct (shows_first _ _ _ _ Hshows) as (z3&rest&more&Hone&Hmore&->).
+    destruct (entries_told_to_all z3 rest []) as (w1&H1&Hw1). rewrite Hw1 in H1 by by left.
+    destruct (shows_told_to_all _ _ _ [] Hmore) as (tr&w2&H2&Hw2). rewrite Hw2 in H2 by by left.
+    eexists. rewrite fmap_cons, fmap_app.
+    apply (queue_more _ _ [] [] (Queue (M := one_by_one M) (z1, [Event (event_of q CutShort [])]) w []));
+      [by constructor; constructor|].
+    eapply (queue_more _ _ [Alone (Event (Crash r))]); [|by eapply queue_run_app].
+    eapply (queue_cut_serving (one_by_one M) _ (z1, []) _ w [] id);
+      [|by rewrite event_of_answer|constructor|done].
+    rewrite Hw. by left.
+  - destruct (writes_told z1 ws [Event (Crash CutShort)] w (as_cut (concat (requests_of <$> js)) ++ others))
+      as [w1 H1].
+    { rewrite Hw, fmap_cons. cbn [concat]. unfold as_cut. by rewrite fmap_app, <-(assoc_L (++)). }
+    destruct (entries_told_to_all z1 [Event (Crash CutShort)] w1) as (w2&H2&Hw2).
+    rewrite Hw2 in H2 by (right; apply Exists_cons; by left).
+    destruct (shows_told_to_all _ _ _ [] Hshows) as (tr&w3&H3&Hw3). rewrite Hw3 in H3 by by left.
+    eexists. eapply (queue_more _ _ [] [] (Queue (M := one_by_one M) (z1, _) w []));
+      [by constructor; constructor|].
+    eapply (queue_run_app _ []); [exact H1|].
+    eapply (queue_run_app _ [Alone (Event (Crash CutShort))]); [exact H2|exact H3].
+Qed.
+
 (** ** The run of the queue *)
 
 (** What a job shows, and that it answers all its requests. *)
@@ -153,9 +277,6 @@ Proof. rewrite <-list_fmap_compose. by apply list_fmap_ext. Qed.
 Lemma requests_each_alone (ws : list (nat * (nat * list block))) : concat (requests_of <$> each_alone ws) =
   requests_of (Together ws).
 Proof. induction ws as [|x ws IH]; [done|]. simpl. f_equal. exact IH. Qed.
-
-Lemma event_of_answer q r data : OverlappingDisk.answer_of (Event (event_of q r data)) = r.
-Proof. by destruct q. Qed.
 
 (** Those who are answered leave the queue. *)
 Lemma replies_told xs (answers : list (answer * list block)) rest hs w :
@@ -215,7 +336,8 @@ Theorem server_run_queue s hs s' w : server_run s hs s' → NoDup (pending s).*1
 Proof.
   intros Hrun. revert w. induction Hrun as [s|s s1 new hs s2 Hturn Hnew Hcut _ IH|
     z js w0 a id q hs s2 Hq Hid _ IH
-    |z z1 es js w0 a hs s2 Hz Hes _ IH]; intros w Hdup Hw.
+    |z z1 es js w0 a hs s2 Hz Hes _ IH|z cut_es z1 es z2 js w0 a all hs s2 Hmove Hz Htold _ IH];
+    intros w Hdup Hw.
   - exists [], w. constructor.
   - assert (∀ z z' w1, recorded_shows M z [] z' →
       ∃ tr, runs (Queue (M := one_by_one M) (z, []) w1 []) [] tr (Queue (M :=
@@ -267,6 +389,10 @@ Proof.
     + rewrite Hw. apply reflexive_eq, list_fmap_ext. intros i x _. unfold as_called, event_in.
       by rewrite answer_meanwhile.
     + exists (tr1 ++ tr2), w2. rewrite history_meanwhile. by eapply queue_run_app.
+  - destruct (cut_run z cut_es z1 es z2 js all w (as_cut w0) Hmove Hz Htold) as [tr1 H1].
+    { rewrite Hw. unfold as_cut. by rewrite <-fmap_app. }
+    destruct (IH []) as (tr2&w2&H2); [constructor|done|].
+    exists (tr1 ++ tr2), w2. by eapply queue_run_app.
 Qed.
 End Server.
 
@@ -333,6 +459,48 @@ Proof.
   by rewrite Hon in *.
 Qed.
 
+(** What is under way is the first job that has begun. *)
+Definition doing (js : list (job nat)) (z : machine C Y) : Prop :=
+  match z.1.1 with
+  | Busy q _ => ∃ id js', js = Single id q :: js'
+  | Group ws _ => ∃ xs js', js = Together xs :: js' ∧ ws = xs.*2
+  | _ => True
+  end.
+
+Lemma doing_turn s es s1 : server_turn turn (next_job most) s es s1 →
+  doing (begun s) (disk_behind s) → doing (begun s1) (disk_behind s1).
+Proof.
+  destruct 1 as [z j w w' a Hnext|z j js w a z' Hj|z j js w a answers z' Hj|z ws js w a z' Hj]; simpl.
+  - unfold doing. destruct z.1.1; try done; [by intros (?&?&?)|by intros (?&?&?&?)].
+  - intros _. inversion Hj; subst; unfold doing; simpl; try done; try (by do 2 eexists);
+      destruct j; simpl; by do 2 eexists.
+  - intros _. by inversion Hj; subst.
+  - intros _. by inversion Hj; subst.
+Qed.
+
+(** When the disk is open again, the power cut was told. *)
+Lemma opening_told z es z' : lives D size count z es z' →
+  z.1.1 = Off ∨ (∃ p, z.1.1 = Recovery false p) → is_open z' = true →
+  ∃ r es', es = Event (Crash r) :: es'.
+Proof.
+  induction 1 as [z|z es z1 tr z2 Hmove _ IH]; intros Hz Ho.
+  { unfold is_open in Ho. by destruct Hz as [Hz|[p Hz]]; rewrite Hz in Ho. }
+  destruct Hmove; simpl in Hz; destruct Hz as [Hz|[p1 Hz]]; simplify_eq; simpl; try (by do 2 eexists);
+    try (apply IH; simpl; by eauto).
+Qed.
+
+(** So each power cut is told as [cut_told] says. *)
+Lemma leg_cut_told js z es z1 es2 z2 : doing js z → ¬ is_off z → move D size count z es z1 → is_off z1 →
+  lives D size count z1 es2 z2 → is_open z2 = true → ∃ all, cut_told js es es2 all.
+Proof.
+  intros Hdoing Hon Hmove Hoff Hlives Ho.
+  destruct (opening_told _ _ _ Hlives (or_introl Hoff) Ho) as (r&es'&->).
+  unfold is_off in *. destruct Hmove; simpl in *; try done.
+  destruct c; simpl in *; try (by eexists; constructor).
+  - destruct Hdoing as (id&js'&->). eexists. constructor.
+  - destruct Hdoing as (xs&js'&->&->). eexists. constructor.
+Qed.
+
 Theorem leg_server_run `{!EqDecision block} z hs s :
   server_run (leg_disk D size count) turn (next_job most) (Server z [] [] []) hs s →
   ∃ tr k, queue_run (OverlappingDiskQueue.one_by_one (leg_disk D size count)) (in_front _ z) (history_of
@@ -374,6 +542,48 @@ Lemma device_job_answers j z answers z' :
   turn j z [Some answers] z' → length answers = length (requests_of j).
 Proof.
   intros Hturn. inversion Hturn; subst; [done|]. by rewrite replicate_length; simpl; rewrite fmap_length.
+Qed.
+
+(** What is under way is the first job that has begun. *)
+Definition doing_here (js : list (job nat)) (z : DiskMachine.machine Y) : Prop :=
+  match z.1 with
+  | DiskMachine.Busy q _ => ∃ id js', js = Single id q :: js'
+  | DiskMachine.Group ws _ => ∃ xs js', js = Together xs :: js' ∧ ws = xs.*2
+  | _ => True
+  end.
+
+Lemma doing_turn_here s es s1 : server_turn turn (next_job most) s es s1 →
+  doing_here (begun s) (disk_behind s) → doing_here (begun s1) (disk_behind s1).
+Proof.
+  destruct 1 as [z j w w' a Hnext|z j js w a z' Hj|z j js w a answers z' Hj|z ws js w a z' Hj]; simpl.
+  - unfold doing_here. destruct z.1; try done; [by intros (?&?&?)|by intros (?&?&?&?)].
+  - intros _. inversion Hj; subst; unfold doing_here; simpl; try done; try (by do 2 eexists);
+      destruct j; simpl; by do 2 eexists.
+  - intros _. by inversion Hj; subst.
+  - intros _. by inversion Hj; subst.
+Qed.
+
+Lemma opening_told_here z es z' : VirtualDisk.shows (disk_machine D) z es z' →
+  z.1 = DiskMachine.Off ∨ (∃ p, z.1 = DiskMachine.Recovery p) → is_open_here z' = true →
+  ∃ r es', es = Crash r :: es'.
+Proof.
+  induction 1 as [z|z es z1 tr z2 Hmove _ IH]; intros Hz Ho.
+  { unfold is_open_here in Ho. by destruct Hz as [Hz|[p Hz]]; rewrite Hz in Ho. }
+  destruct Hmove; simpl in Hz; destruct Hz as [Hz|[p1 Hz]]; simplify_eq; simpl; try (by do 2 eexists);
+    try (apply IH; simpl; by eauto).
+Qed.
+
+Lemma device_cut_told js z es z1 es2 z2 :
+  doing_here js z → z.1 ≠ DiskMachine.Off → DiskMachine.move D z es z1 → z1.1 = DiskMachine.Off →
+  VirtualDisk.shows (disk_machine D) z1 es2 z2 → is_open_here z2 = true →
+  ∃ all, cut_told js (Event <$> es) (Event <$> es2) all.
+Proof.
+  intros Hdoing Hon Hmove Hoff Hshows Ho.
+  destruct (opening_told_here _ _ _ Hshows (or_introl Hoff) Ho) as (r&es'&->).
+  destruct Hmove; simpl in *; try done.
+  destruct c; simpl in *; try (by eexists; constructor).
+  - destruct Hdoing as (id&js'&->). eexists. constructor.
+  - destruct Hdoing as (xs&js'&->&->). eexists. rewrite fmap_app. constructor.
 Qed.
 
 Theorem device_server_run `{!EqDecision block} z hs s :

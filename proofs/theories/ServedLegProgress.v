@@ -1,12 +1,12 @@
 (** Progress of the disk that is served, on a leg: every request that waits is answered after a bounded number
 of turns, with whole maps and with trees, as on one device ([ServedDiskProgress.v]), while devices fail
-between any two turns and enough members are left ([weather]). *)
+between any two turns and enough members are left ([weather]), and however often the power failed before. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskRequests ProvedDiskBounds ProvedDiskMachine ProvedDiskRefinement ProvedDiskAnswers.
 From LogDisk Require Import ProvedTreeDiskInvariant ProvedTreeDiskRequests ProvedTreeDiskBounds
   ProvedTreeDiskTheorem ProvedTreeDiskAnswers.
-From LogDisk Require Import RequestProgress Progress ServedDiskScheduler ServedDiskPrograms.
+From LogDisk Require Import RequestProgress Progress ServedDiskScheduler ServedDiskPower ServedDiskPrograms.
 From LogDisk Require Import Devices Leg LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement
   LegDiskShape LegDiskProgress.
 From LogDisk Require DiskMachine DiskMachineShape.
@@ -189,25 +189,57 @@ Qed.
 Definition within_sizes (id : nat) q (s : server machine) : Prop :=
   ∀ js y ms c x h, begun s = Single id q :: js → disk_behind s = (Idle y ms c, x, h) → admissible y q.
 
-(** The disk [z0] is served: it was idle, after anything that may have happened, then there were any turns. *)
-Definition leg_in_service := in_service job_turn (next_job most) (weather count) reached_idle.
+(** ** Power cuts *)
+
+Definition is_open z : bool := match z.1.1 with Off | Lost | Recovery _ _ => false | _ => true end.
+Definition moves_to z z' : Prop := ∃ es, move D size count z es z'.
+Definition is_off z : Prop := z.1.1 = Off.
+
+(** The power fails. While it is off, devices fail and come back. *)
+Definition power_fails z z' : Prop := ¬ is_off z ∧
+  ∃ z1, moves_to z z1 ∧ is_off z1 ∧ rtc (λ a b, moves_to a b ∧ is_off b) z1 z'.
+
+(** It is off, or too few members answered, after anything that may have happened. *)
+Definition reached_closed z : Prop := (∃ tr, lives D size count z0 tr z) ∧ (z.1.1 = Off ∨ z.1.1 = Lost).
+
+Lemma power_fails_off z z' : power_fails z z' → is_off z' ∧ ∃ tr, lives D size count z tr z'.
+Proof.
+  intros (_&z1&[es Hes]&Hoff&Hmore).
+  assert (is_off z' ∧ ∃ tr, lives D size count z1 tr z') as [? [tr Htr]].
+  { clear Hes. induction Hmore as [z1|z1 z2 z3 [[es2 H2] Hoff2] _ IH].
+    { split; [done|]. eexists. constructor. }
+    destruct (IH Hoff2) as [? [tr Htr]].
+    split; [done|]. eexists. by eapply lives_step. }
+  split; [done|]. eexists. by eapply lives_step.
+Qed.
+
+(** [z0] is a disk; anything may have happened to it. It is served while nothing is under way, or is opened
+first; then there were any turns and any power cuts. *)
+Definition leg_in_power :=
+  in_power job_turn (next_job most) is_open (recovery_turn D size) (weather count) power_fails reached_idle
+    reached_closed.
 
 (** The scheduler of the queue is [next_job], that of the disk is as above. *)
 Definition leg_replies_to_all : Prop :=
-  replies_to_all job_turn (next_job most) (weather count) leg_in_service within_sizes
+  replies_despite_cuts job_turn (next_job most) is_open (recovery_turn D size) (weather count) power_fails
+    reached_idle reached_closed (turns_to_recover size count (ios DoRestart)) within_sizes
     (turns_begun ios together (ios_on count)) (turns_to_reply ios together most (ios_on count)).
 
-Lemma leg_serves_all : leg_replies_to_all.
+Local Notation under_way := (under_way job_turn (weather count) reached_idle ios together (ios_on count)).
+
+Lemma all_jobs_end j z : reached_idle z →
+  ends_well (weather count) (job_turn j) (ends_as reached_idle any_answer j) (turns j) z.
+Proof. intros Hz. apply reached_job_ends; [done|]. by left. Qed.
+
+Lemma leg_serves_all :
+  replies_to_all job_turn (next_job most) (weather count) under_way within_sizes
+    (turns_begun ios together (ios_on count)) (turns_to_reply ios together most (ios_on count)).
 Proof.
-  intros s id q Hs.
-  assert (∀ j z, reached_idle z →
-    ends_well (weather count) (job_turn j) (ends_as reached_idle any_answer j) (turns j) z) as Hjobs.
-  { intros j z Hz. apply reached_job_ends; [done|]. by left. }
+  intros s id q Hway. pose proof all_jobs_end as Hjobs.
   assert (∀ n n', n ≤ n' → ios_on count n ≤ ios_on count n') as Hon.
   { intros n n' Hn. unfold ios_on. by apply Nat.mul_le_mono_r. }
   pose proof (next_job_fair most ios together (ios_on count)
     (write_ios _ _ _ _ _ _ _ _ programs_end) (together_more _ _ _ _ _ _ _ _ programs_end) Hon) as Hfair.
-  pose proof (in_service_under_way _ _ _ _ _ _ _ Hjobs reached_idle_weather weather_trans s Hs) as Hway.
   assert (∀ z z1 (js : list job) (w : list (nat * request)) (a : list reply), reached_idle z →
     weather count z z1 → (True : Prop) →
     ends_well (weather count) (job_turn (Single id q)) (ends_as reached_idle any_answer (Single id q))
@@ -222,6 +254,52 @@ Proof.
     apply weather_tolerable in Hz1 as [Hc _]. destruct z1 as [[c1 x1] h1]. simpl in Hc. subst c1.
     by eapply Hwithin.
   - done.
+Qed.
+
+(** What may be left on the devices is what recovery finds. *)
+Context (recovers : ∀ tr c x h, lives D size count z0 tr (c, x, h) → c = Off ∨ c = Lost →
+  ∃ T M, holds size count T M x ∧ ∀ f, may_leave M f → recovers_within D size (ios DoRestart) f).
+
+Lemma reached_recovery_ends z : reached_closed z →
+  ends_well (weather count) (recovery_turn D size) (λ _, reached_idle)
+    (turns_to_recover size count (ios DoRestart)) z.
+Proof.
+  destruct z as [[c x] h]. intros [[tr Hz] Hc]. destruct (recovers _ _ _ _ Hz Hc) as (T&M&Hx&HM).
+  apply (ends_well_keeping _ _ open_again _ (λ z, ∃ tr, lives D size count z0 tr z)).
+  - intros z1 z2 [tr1 H1] [tr2 H2]%weather_lives. eexists. by eapply lives_app.
+  - intros z1 es z2 [tr1 H1] H2. eexists. eapply lives_app; [exact H1|].
+    by apply lives_one, recovery_turn_is_move.
+  - intros es z1 (y&ms&c1&x1&->) Hreached. split; [done|by do 5 eexists].
+  - by eexists.
+  - eapply ends_well_more; [|by eapply (recovery_ends D size count (ios DoRestart) c T M x h Hc Hx)].
+    pose proof (proper_length _ (holds_proper _ _ _ _ _ Hx)). unfold turns_to_recover, opening_ios, ios_on.
+    repeat (apply Nat.add_le_mono || apply Nat.mul_le_mono); lia.
+Qed.
+
+Lemma leg_serves_despite_cuts : leg_replies_to_all.
+Proof.
+  apply (all_replies_despite_cuts _ _ _ _ _ _ _ _ _) with (reached := λ z, ∃ tr, lives D size count z0 tr z)
+    (way := under_way).
+  - intros j z os z'. by destruct 1; try destruct j.
+  - intros z es z'. by destruct 1.
+  - intros z z' [Hc _]%weather_tolerable. unfold is_open. by rewrite Hc.
+  - intros z [Hz (y&ms&c&x&h&->)]. by split.
+  - intros z [Hz Hc]. split; [|done]. unfold is_open. by destruct Hc as [->| ->].
+  - intros z1 z2 [tr1 H1] [tr2 H2]%weather_lives. eexists. by eapply lives_app.
+  - intros j z1 es z2 [tr1 H1] [tr2 H2]%job_turn_lives. eexists. by eapply lives_app.
+  - intros z1 es z2 [tr1 H1] H2. eexists. eapply lives_app; [exact H1|].
+    by apply lives_one, recovery_turn_is_move.
+  - intros z es z' Hturn Hz Ho. split; [done|]. destruct Hturn; try done. by do 5 eexists.
+  - intros z1 z2 [tr1 H1] [Hoff [tr2 H2]]%power_fails_off. split; [|by left]. eexists. by eapply lives_app.
+  - exact weather_trans.
+  - exact reached_recovery_ends.
+  - intros z w a Hz. by apply ready_under_way; [apply all_jobs_end|].
+  - intros s s1. by apply under_way_weather; [apply reached_idle_weather|apply weather_trans].
+  - intros s s1 es s2. by apply under_way_turn;
+      [apply all_jobs_end|apply reached_idle_weather|apply weather_trans].
+  - apply leg_serves_all.
+  - intros z z' w w' a a' i Hi [more ->]. unfold turns_to_reply, turns_begun, turns_before. simpl.
+    by rewrite take_app_le by lia.
 Qed.
 End Leg.
 
@@ -245,6 +323,18 @@ Proof.
   destruct Hserves as (f&d&_&[Hholds Hx]&Hms&_&Hy). exists f, d. rewrite <-Hms.
   split_and!; [done|exact Hx|done|by eapply holds_proper].
 Qed.
+
+(** When it is off, or too few members answered, recovery finds a disk of this shape. *)
+Lemma shaped_recovers {C} `{!cutting block C} size count {laws : cutting_laws count} n z0 tr c x h :
+  (∀ f d, recoverable g d f → recovers_within D size n f) →
+  formatted_as D count trees g size z0 → lives D size count z0 tr (c, x, h) → c = Off ∨ c = Lost →
+  ∃ T M, holds size count T M x ∧ ∀ f, may_leave M f → recovers_within D size n f.
+Proof.
+  intros Hfinds Hz%formatted_only Hlives%(lives_only D count trees g) Hc.
+  destruct (reached_recoverable _ size count _ _ _ _ _ _ _ _ _ (only_safe _ _ _ _ _ _ Hsafe) Hz Hlives Hc)
+    as (T&M&g'&Hx&HM). exists T, M. split; [done|].
+  intros f Hf. destruct (HM f Hf) as (d&->&Hd). by eapply Hfinds.
+Qed.
 End Shaped.
 
 Section Disks.
@@ -256,8 +346,11 @@ Theorem whole_map_leg_replies {C} `{!cutting block C} size count most z {laws : 
   leg_replies_to_all proved_programs size count places_for Collect admissible (request_ios g) (change_ios g)
     most z.
 Proof.
-  intros Hz Hsize. eapply (leg_serves_all _ _ _ _ _ _ _ _ _ (maps_end g size Hsize)).
-  intros. by eapply shaped_on_leg; [apply (maps_safe_only trees g)|..].
+  intros Hz Hsize. eapply (leg_serves_despite_cuts _ _ _ _ _ _ _ _ _ (maps_end g size Hsize)).
+  - intros. by eapply shaped_on_leg; [apply (maps_safe_only trees g)|..].
+  - intros tr c x h Hlives Hc.
+    apply (shaped_recovers _ trees g _ _ _ (maps_safe_only trees g) size count _ z tr c x h); [|done..].
+    intros f d Hf. by eapply maps_recover.
 Qed.
 
 (** and with trees. *)
@@ -266,7 +359,10 @@ Theorem tree_leg_replies {C} `{!cutting block C} bits size count most z {laws : 
   leg_replies_to_all (tree_programs bits) size count tree_places_for (T.Keep Collect)
     (tree_admissible bits size) (tree_request_ios_of trees g bits) (tree_change_ios_of trees g) most z.
 Proof.
-  intros Hz Hsize. eapply (leg_serves_all _ _ _ _ _ _ _ _ _ (trees_end trees g size bits Hsize)).
-  intros. by eapply shaped_on_leg; [by apply tree_programs_safe_of|..].
+  intros Hz Hsize. eapply (leg_serves_despite_cuts _ _ _ _ _ _ _ _ _ (trees_end trees g size bits Hsize)).
+  - intros. by eapply shaped_on_leg; [by apply tree_programs_safe_of|..].
+  - intros tr c x h Hlives Hc. apply (shaped_recovers _ trees g _ _ _
+      (tree_programs_safe_of bits trees g ltac:(done)) size count _ z tr c x h); [|done..].
+    intros f d Hf. by eapply tree_recovers.
 Qed.
 End Disks.

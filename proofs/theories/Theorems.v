@@ -17,7 +17,7 @@ From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskE
 From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid ProvedDiskAnswers LegDiskProgress
   LegDiskGroups LegDiskResync Progress.
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
-  ServedDiskPrograms ServedDiskProgress ServedLegProgress ServedDiskServer
+  ServedDiskPower ServedDiskPrograms ServedDiskProgress ServedLegProgress ServedDiskServer
   DiskMachineShape LegDiskShape.
 
 (** ** The contract *)
@@ -746,15 +746,22 @@ at most [most] blocks, all such writes that wait, up to [most] blocks, performed
 refused together are performed one by one. For each job the disk collects at most once, and then the job
 begins, with the first free places. So a request that cannot be performed does not keep others waiting.
 
-The conclusion ([replies_to_all]) is about a new disk of shape [g], after any life that ends where nothing is
-under way, then any turns of the server. Each request that waits is answered after at most [turns_to_reply]
-turns, whatever it asks for, and whatever the others ask for. These are the turns of the jobs that have begun
-([turns_begun]), of the requests before it and of its own ([turns_for]: a short write may bring up to [most]
-others with it). It is answered [Ok], as long as it is within the stated sizes ([admissible]) when the disk
-begins it alone. If its job has begun already, [turns_begun] turns are enough for an answer.
+The conclusion ([replies_despite_cuts]) is about a new disk of shape [g], after any life that ends where
+nothing is under way or the power is off, then any turns of the server and any power cuts ([in_power]). A
+power cut comes at any moment. What waited and what was under way is lost; the server opens the disk again,
+and requests may arrive meanwhile.
+- A disk that is closed is open after a bounded number of turns ([to_open]), counted anew for each power cut.
+  If the power fails [k] times more at most, also while the disk is opened, [S k * to_open] turns are enough.
+- From wherever the server stands, if the power does not fail again, each request that waits is answered after
+  at most [turns_to_reply] turns, and [to_open] more if the disk is closed, whatever it asks for, and whatever
+  the others ask for. So every request that is called after the last power cut is answered. These are the
+  turns of the jobs that have begun ([turns_begun]), of the requests before it and of its own ([turns_for]: a
+  short write may bring up to [most] others with it). It is answered [Ok], as long as it is within the stated
+  sizes ([admissible]) when the disk begins it alone. If its job has begun already, [turns_begun] turns are
+  enough for an answer.
 
-Between any two turns other requests arrive. On one device a turn is an I/O at most; the power stays on, and
-what is assumed of digests is true. *)
+Between any two turns other requests arrive. On one device a turn is an I/O at most, and what is assumed of
+digests is true. *)
 Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
 Theorem served_requests_answered `{blocks} {torn : tearing block} trees g most z :
   blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
@@ -763,7 +770,8 @@ Theorem served_requests_answered `{blocks} {torn : tearing block} trees g most z
 Proof. intros ?. apply whole_map_device_replies. Qed.
 
 (** 21. On a leg devices fail between any two turns, as long as [fewest] members answer, and the devices are
-as large as the disk. An I/O takes at most two turns on each device and one more. *)
+as large as the disk. While the power is off they fail and come back. An I/O takes at most two turns on each
+device and one more; opening the leg copies its blocks first. *)
 Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} size count trees
     g most
     z :
@@ -803,9 +811,11 @@ Proof.
 Qed.
 
 (** 21. This server is the queue of 16: every run of it ([server_run]: turns, requests that arrive, failures
-of devices) is a run of the queue in front of the disk, whatever programs the disk runs. Its history is
-[history_of]: a request is called as it is answered later. So what is proved of the queue, that it implements
-the contract for requests that overlap, is true of what this server does. *)
+of devices, power cuts after which the disk is opened again) is a run of the queue in front of the disk,
+whatever programs the disk runs. Its history is [history_of]: a request is called as it is answered later.
+What a power cut shows is about the job under way ([cut_told]); it is so on these machines
+([ServedDiskServer.leg_cut_told]). So what is proved of the queue, that it implements the contract for
+requests that overlap, is true of what this server does. *)
 Theorem server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing block} {Y U}
     (D : DiskMachine.programs Y U) places_for collecting most z happened s :
   let M := DiskMachine.disk_machine D in

@@ -397,7 +397,8 @@ Theorem tree_leg_upkeep_ends `{blocks} {C} `{cutting block C} {torn : tearing bl
     (Idle y ms c, x, h).
 Proof. intros ??. by apply LegDiskUpkeep.tree_upkeep_is_finished. Qed.
 
-(** 21. And served, every request that waits in the queue has its turn, as with whole maps: on one device, *)
+(** 21. And served, every request that waits in the queue has its turn, also after power cuts, as with whole
+maps: on one device, *)
 Import ServedDiskPrograms ServedDiskProgress ServedLegProgress.
 Theorem served_tree_requests_answered `{blocks} {torn : tearing block} bits trees g most z :
   blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
