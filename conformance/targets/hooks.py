@@ -4,9 +4,9 @@ Commands run under `sh -c` in a folder of their own, with what they may need in 
 Data goes over NBD (network block device), or to a file.
 
 With `in_flight`, reads and writes overlap. A command runs alone unless the file names it in
-`under_load`; several run at once if it says `commands_overlap`. `crash` runs under load if the data
-goes over NBD; a file is closed first. Requests still arrive on the connections that are open while
-`crash` runs, until it breaks them.
+`under_load`; several run at once if it says `commands_overlap`. `crash` runs under load, and cuts
+commands. Over NBD requests still arrive on the connections that are open while it runs, until it
+breaks them; a file is closed first.
 """
 
 import errno
@@ -51,7 +51,8 @@ class HooksTarget:
 
     def __init__(self, path: Path) -> None:
         self._hooks = read(path)
-        if self._hooks["data"].startswith("nbd"):
+        self._over_nbd = self._hooks["data"].startswith("nbd")
+        if self._over_nbd:
             try:
                 nbd.library()
             except nbd.Unavailable as error:
@@ -133,13 +134,7 @@ class HooksTarget:
         if message["op"] in OVERLAPPING:
             self._threads.call(message, done)
             return
-        if message["op"] == "crash":
-            if self._hooks["data"].startswith("nbd"):
-                done(self._killed())
-                return
-            self._threads.cut()
-            self._threads.wait()
-        done(self.request(message))
+        done(self._cut() if message["op"] == "crash" else self.request(message))
 
     def _carry_out(self, message: Message) -> Message:
         """Answer a request while others are in flight. Raises Unanswered if a crash ends it."""
@@ -168,12 +163,12 @@ class HooksTarget:
                 raise Unanswered from None
             raise
 
-    def _killed(self) -> Message:
-        """Return the answer to a crash that comes while the server is busy.
+    def _cut(self) -> Message:
+        """Return the answer to a crash that comes while requests are in flight.
 
         A command that runs under load is cut at any moment: killed, or the power fails under it. No
         connection is opened and no command begins from then on, until the crash has ended. What is
-        answered before the server ends, counts. Raises TargetFailure."""
+        answered before the server ends, counts. A file is closed first. Raises TargetFailure."""
         command, status, output = "power_off", 0, ""
         if not self._under_it and self._threads.any_of(self._under_load):
             time.sleep(random.random() * self._usual)
@@ -185,19 +180,19 @@ class HooksTarget:
         started = time.monotonic()
         if self._under_it:
             status, output = self._run(command, None)
-            self._off, self._usual_end = True, time.monotonic() - started
+            self._off = True
+        end = time.monotonic()
         self._kill_commands()
+        if not self._over_nbd:
+            self._wait("when the command crash was due")
+            self._close_devices()
         with self._commands.alone():
             if status == 0:
                 command = "crash"
                 status, output = self._run(command, None)
-        if not self._under_it:
-            self._usual_end = time.monotonic() - started
-        try:
-            self._threads.wait()
-        except TimeoutError as error:
-            text = f"after the command crash a connection stays open, and on it {error}"
-            raise TargetFailure("hang", text, output) from None
+        if self._over_nbd:
+            self._usual_end = (end if self._under_it else time.monotonic()) - started
+        self._wait("after the command crash a connection stays open, and on it", output)
         self._crashing = self._off = False
         self._close_devices()
         try:
@@ -205,6 +200,13 @@ class HooksTarget:
         except _Refusal as refusal:
             return {"ok": False, "error": refusal.code, "message": str(refusal)}
         return {"ok": True}
+
+    def _wait(self, when: str, output: str = "") -> None:
+        """Return when nothing is in flight any more. Raises TargetFailure."""
+        try:
+            self._threads.wait()
+        except TimeoutError as error:
+            raise TargetFailure("hang", f"{when} {error}", output) from None
 
     def _kill_commands(self) -> None:
         """Kill the commands that run under load."""

@@ -368,6 +368,28 @@ def test_a_command_is_in_flight_when_the_power_fails(
     assert loaded.log == ["begun", "off", "crash"], "it is killed once the power is off"
 
 
+def test_a_command_on_a_file_is_cut_by_a_crash(tmp_path: Path) -> None:
+    """Copying is not atomic, and a part of a copy is a snapshot to who finds it."""
+    crash = 'under_load = ["snapshot"]\ncrash_profile = "ack"'
+    path = tmp_path / "torn.toml"
+    text = COPIES.replace('view = "$NAME.copy"', SEVERAL + crash)
+    text = text.replace("[refusals]", 'crash = "true"\n[refusals]')
+    path.write_text(
+        text.replace("cp disk ./$NAME.copy", "head -c 1 disk >$NAME.copy; sleep 1; touch whole")
+    )
+    target = HooksTarget(path)
+    target.request({"op": "create", "blocks": 1})
+    target._usual = 0.5
+    answers: list[Outcome] = []
+    target.call({"op": "snapshot", "name": "a"}, answers.append)
+    while not (target._folder / "a.copy").exists():
+        time.sleep(0.01)
+    target.call({"op": "crash"}, answers.append)
+    assert answers == [{"ok": True}], "the snapshot is not answered"
+    assert not (target._folder / "whole").exists(), "nor does it go on"
+    target.close()
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_commands_overlap_if_the_file_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
