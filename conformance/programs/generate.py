@@ -31,7 +31,8 @@ LONG_LIFE = 300  # operations of a long program
 TIMES = (1, 1, 2, 3)  # as many operations as were asked for, in the other programs
 LONG_ONE_IN = 10  # programs
 WIDE_ONE_IN = 3  # programs
-MOST_BLOCKS = 100_000  # of all requests of a program, where a judge follows each block
+MOST_BLOCKS = 200_000  # of all requests of a program, where a judge follows each block
+CUT_COSTS = 20  # times the blocks of the disk, for a power cut: any of them may be older then
 
 
 def program(
@@ -76,7 +77,12 @@ def length(choose: Source, ops: int) -> int:
 def followed(program: list[Request]) -> list[Request]:
     """Return as much of the program as a judge that follows each block decides in some seconds."""
     largest = program[0]["blocks"]
-    blocks = (min(one.get("count", len(one.get("tags", ()))), largest) for one in program)
+    blocks = (
+        CUT_COSTS * largest
+        if one["op"] == "crash"
+        else min(one.get("count", len(one.get("tags", ()))), largest)
+        for one in program
+    )
     return program[: bisect_right(list(accumulate(blocks)), MOST_BLOCKS)]
 
 

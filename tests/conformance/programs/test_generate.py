@@ -448,7 +448,9 @@ def test_a_program_ends_before_a_judge_has_too_many_blocks_to_follow() -> None:
     reads: list[Request] = [{"op": "read", "lba": 0, "count": 2100}] * 100
     short: list[Request] = [{"op": "flush"}, {"op": "read", "lba": 2099, "count": 1 << 40}]
     sent = generate.followed([create, *short, *reads])
-    assert sent[:3] == [create, *short] and 40 < len(sent) < 60
+    assert sent[:3] == [create, *short] and 80 < len(sent) < 100
+    cuts: list[Request] = [{"op": "crash"}] * 100
+    assert 3 < len(generate.followed([create, *cuts])) < 7
     assert generate.followed([create, *short * 20]) == [create, *short * 20]
 
 
