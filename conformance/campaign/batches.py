@@ -172,6 +172,8 @@ def _drive(
                 program = _overlapping(bench, plan, program, options, seed, together)
             elif not cuts:
                 program = _woven(bench, program, options, seed, together, in_turn=True)
+            if hello.get("atomic") == "block":
+                program = generate.followed(program)
         trace = bench.drive(program, seed, options)
         verdict = judged([trace], at_once, plan.faults)[0]
         for others in FEWER if trace.overlapping else ():

@@ -26,7 +26,8 @@ create)
     sync -f disk.d ;;
 snapshot)
     [ ! -e "$snap" ] || { echo taken; exit 1; }
-    cp --reflink=always disk.d/disk "$snap"
+    cp --reflink=always disk.d/disk disk.d/new # the power may fail before it is a copy
+    mv disk.d/new "$snap"
     sync -f disk.d ;;
 delete)
     rm "$snap"

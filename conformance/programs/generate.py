@@ -11,9 +11,10 @@ like this (conformance.programs.situation).
 """
 
 import random
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
+from itertools import accumulate, count
 from typing import Any
 
 from conformance.contract.source import Source
@@ -30,6 +31,8 @@ LONG_LIFE = 300  # operations of a long program
 TIMES = (1, 1, 2, 3)  # as many operations as were asked for, in the other programs
 LONG_ONE_IN = 10  # programs
 WIDE_ONE_IN = 3  # programs
+MOST_BLOCKS = 200_000  # of all requests of a program, where a judge follows each block
+CUT_COSTS = 20  # times the blocks of the disk, for a power cut: any of them may be older then
 
 
 def program(
@@ -69,6 +72,18 @@ def length(choose: Source, ops: int) -> int:
     if choose.randrange(LONG_ONE_IN) == 0:
         return max(ops, LONG_LIFE)
     return min(ops * TIMES[choose.randrange(len(TIMES))], max(ops, LONG_LIFE))
+
+
+def followed(program: list[Request]) -> list[Request]:
+    """Return as much of the program as a judge that follows each block decides in some seconds."""
+    largest = program[0]["blocks"]
+    blocks = (
+        CUT_COSTS * largest
+        if one["op"] == "crash"
+        else min(one.get("count", len(one.get("tags", ()))), largest)
+        for one in program
+    )
+    return program[: bisect_right(list(accumulate(blocks)), MOST_BLOCKS)]
 
 
 def cases(

@@ -11,6 +11,7 @@ LONGEST = 64  # characters
 ALLOWED = string.ascii_letters + string.digits + "._-"
 LENGTHS = (1, 1, 2, 3, 8, 31, 32, 33, 63, 64)
 SPECIAL = (".", "..", "-", "--", "_", "-n", ".a", "0", "A" * LONGEST, "live", "a.b_c-D9")
+SWAPPED = str.maketrans("._", "_.")  # what who escapes names may confuse
 # The characters on both sides of each allowed range, and others that are easily let through.
 NEIGHBOURS = "/:@[`{^,+'\"\\ *?\t\n\r\x00\x1f\x7f\x80é٠Ａſ"
 
@@ -40,6 +41,7 @@ def near(choose: Source, like: str) -> str:
         like[:-1] + other,
         other + like,
         like[::-1],
+        like.translate(SWAPPED),
     )
     return ways[choose.randrange(len(ways))][:LONGEST]
 

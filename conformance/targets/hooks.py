@@ -3,8 +3,10 @@
 Commands run under `sh -c` in a folder of their own, with what they may need in the environment.
 Data goes over NBD (network block device), or to a file.
 
-With `in_flight`, reads and writes overlap. One command runs at a time, alone unless the file names
-it in `under_load`. `crash` runs under load if the data goes over NBD; a file is closed first.
+With `in_flight`, reads and writes overlap. A command runs alone unless the file names it in
+`under_load`; several run at once if it says `commands_overlap`. `crash` runs under load, and cuts
+commands. Over NBD requests still arrive on the connections that are open while it runs, until it
+breaks them; a file is closed first.
 """
 
 import errno
@@ -17,18 +19,20 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from conformance.contract.model import NAME
 from conformance.contract.trace import OVERLAPPING
 from conformance.media import file, nbd
 from conformance.media.block_device import BlockDevice
-from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
+from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.hooks_file import read
 from conformance.targets.pauses import PAUSE
-from conformance.targets.threads import Done, Gate, Threads
+from conformance.targets.threads import Done, Gate, Threads, Unanswered
 
 KEPT_OUTPUT = 8 << 10  # bytes of what a command printed
+HOLD = 0.005  # seconds that a request waits for the next call, which the driver sends at once
 CONTROL = ("snapshot", "delete", "revert", "crash", "restart")
 
 
@@ -47,7 +51,8 @@ class HooksTarget:
 
     def __init__(self, path: Path) -> None:
         self._hooks = read(path)
-        if self._hooks["data"].startswith("nbd"):
+        self._over_nbd = self._hooks["data"].startswith("nbd")
+        if self._over_nbd:
             try:
                 nbd.library()
             except nbd.Unavailable as error:
@@ -65,16 +70,22 @@ class HooksTarget:
         self._devices: dict[str | None, BlockDevice] = {}  # view -> its open device
         self._size = 0  # bytes
         self._under_load = frozenset(self._hooks.get("under_load", ()))
+        self._under_it = "power_off" in self._hooks["commands"]  # commands run as the power fails
         self._threads = Threads(
             self._carry_out,
             most=self.hello.get("in_flight", 1),
             pause=lambda: PAUSE + self._usual,  # a command may be in flight that long
+            hold=lambda message: HOLD * (self._under_it or message["op"] not in CONTROL),
         )
         self._gate = Gate()
-        self._commanding = threading.Lock()  # held by the request that runs commands
+        self._commands = Gate()  # passed by requests that run commands
         self._opening = threading.Lock()
-        self._usual = 0.0  # seconds that the last command took
-        self._crashing = False  # nothing is begun that belongs to the time before the crash
+        self._usual = 0.0  # seconds that the last command about a snapshot took
+        self._usual_end = 0.0  # seconds until the last crash had ended the server, or more
+        self._running: set[int] = set()  # processes of commands that a crash may kill
+        # Nothing is begun that would reach the disk which a crash leaves:
+        self._crashing = False  # no connection is opened
+        self._off = False  # no command is begun
 
     def _hello(self, path: Path) -> Message:
         unmap = ["unmap"] if self._hooks.get("unmap", True) else []
@@ -108,6 +119,8 @@ class HooksTarget:
             if name is not None and not NAME.fullmatch(name):
                 raise _Refusal("bad-request", "the contract does not allow this name")
             if op in ("create", *CONTROL) and op in self._hooks["commands"]:
+                if op == "crash" and "power_off" in self._hooks["commands"]:
+                    self._control("power_off", None)
                 self._control(op, name)
                 return {"ok": True}
             if op in ("read", "write") or op in self.hello["capabilities"]:
@@ -121,57 +134,85 @@ class HooksTarget:
         if message["op"] in OVERLAPPING:
             self._threads.call(message, done)
             return
-        if message["op"] == "crash":
-            self._threads.cut()
-            if self._hooks["data"].startswith("nbd"):
-                done(self._killed(message))
-                return
-            self._threads.wait()
-        done(self.request(message))
+        done(self._cut() if message["op"] == "crash" else self.request(message))
 
     def _carry_out(self, message: Message) -> Message:
-        """Answer a request while others are in flight."""
+        """Answer a request while others are in flight. Raises Unanswered if a crash ends it."""
         op = message["op"]
         alone = op in CONTROL and op not in self._under_load
-        with self._gate.alone() if alone else self._gate.together():
-            if op in CONTROL or message.get("view") is not None:
-                with self._commanding:
-                    self._require_no_crash()
-                    return self.request(message)
-            if self._commanding.locked():  # half meet it somewhere in its middle, not at its start
-                time.sleep(max(0.0, 2 * random.random() - 1) * self._usual)
-            self._require_no_crash()
-            return self.request(message)
-
-    def _require_no_crash(self) -> None:
-        """Raise PowerCut if the server is being killed: the request would reach the next one."""
-        if self._crashing:
-            raise PowerCut
-
-    def _killed(self, message: Message) -> Message:
-        """Return the answer to a crash that comes while the server is busy.
-
-        What was not sent before the command begins is not sent: no connection is opened, and no
-        command begins that waited. Raises TargetFailure.
-        """
-        self._crashing = True
-        with self._commanding:
-            with self._opening:
-                for device in self._devices.values():
-                    device.end()
-            status, output = self._run("crash", None)
         try:
-            self._threads.wait()
-        except TimeoutError as error:
-            text = f"after the command crash a connection stays open, and on it {error}"
-            raise TargetFailure("hang", text, output) from None
-        self._crashing = False
+            with self._gate.alone() if alone else self._gate.together():
+                if self._crashing:
+                    time.sleep(random.random() * self._usual_end)
+                if op in CONTROL or message.get("view") is not None:
+                    several = op in CONTROL and self._hooks.get("commands_overlap", False)
+                    with self._commands.together() if several else self._commands.alone():
+                        if self._off:
+                            raise Unanswered
+                        answer = self.request(message)
+                else:
+                    if not self._crashing and self._commands.busy():
+                        # Half meet the command somewhere in its middle, not at its start.
+                        time.sleep(max(0.0, 2 * random.random() - 1) * self._usual)
+                    answer = self.request(message)
+                if self._crashing and not answer["ok"]:
+                    raise Unanswered  # the server may have been away
+                return answer
+        except TargetFailure:
+            if self._crashing:
+                raise Unanswered from None
+            raise
+
+    def _cut(self) -> Message:
+        """Return the answer to a crash that comes while requests are in flight.
+
+        A command that runs under load is cut at any moment: killed, or the power fails under it. No
+        connection is opened and no command begins from then on, until the crash has ended. What is
+        answered before the server ends, counts. A file is closed first. Raises TargetFailure."""
+        command, status, output = "power_off", 0, ""
+        if not self._under_it and self._threads.any_of(self._under_load):
+            time.sleep(random.random() * self._usual)
+        self._crashing = True
+        self._off = not self._under_it
+        self._threads.release()
+        with self._opening:
+            pass  # who is opening the device goes on
+        started = time.monotonic()
+        if self._under_it:
+            status, output = self._run(command, None)
+            self._off = True
+        end = time.monotonic()
+        self._kill_commands()
+        if not self._over_nbd:
+            self._wait("when the command crash was due")
+            self._close_devices()
+        with self._commands.alone():
+            if status == 0:
+                command = "crash"
+                status, output = self._run(command, None)
+        if self._over_nbd:
+            self._usual_end = (end if self._under_it else time.monotonic()) - started
+        self._wait("after the command crash a connection stays open, and on it", output)
+        self._crashing = self._off = False
         self._close_devices()
         try:
-            self._check("crash", status, output)
+            self._check(command, status, output)
         except _Refusal as refusal:
             return {"ok": False, "error": refusal.code, "message": str(refusal)}
         return {"ok": True}
+
+    def _wait(self, when: str, output: str = "") -> None:
+        """Return when nothing is in flight any more. Raises TargetFailure."""
+        try:
+            self._threads.wait()
+        except TimeoutError as error:
+            raise TargetFailure("hang", f"{when} {error}", output) from None
+
+    def _kill_commands(self) -> None:
+        """Kill the commands that run under load."""
+        for process in list(self._running):
+            with suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGKILL)
 
     def close(self) -> None:
         """Close the devices, run the command `stop`, and remove the folder."""
@@ -249,7 +290,8 @@ class HooksTarget:
 
         Raises _Refusal `no-such-snapshot` if the server, or the file system, knows no such name."""
         with self._opening:
-            self._require_no_crash()
+            if self._crashing and view not in self._devices:
+                raise Unanswered
             return self._opened(view)
 
     def _opened(self, view: str | None) -> BlockDevice:
@@ -285,8 +327,10 @@ class HooksTarget:
     def _close_devices(self, views: set[str | None] | None = None) -> None:
         """Close these views, or all that are open."""
         for view in list(self._devices) if views is None else views:
-            self._devices.pop(view).close()
-            if view is not None and "close_view" in self._hooks["commands"]:
+            device = self._devices.pop(view, None)
+            if device is not None:
+                device.close()
+            if device is not None and view is not None and "close_view" in self._hooks["commands"]:
                 self._check("close_view", *self._run("close_view", view))
 
     def _place(self, template: str, name: str | None) -> str:
@@ -311,13 +355,19 @@ class HooksTarget:
             )
             status: int | None
             started = time.monotonic()
+            if command in self._under_load:
+                self._running.add(process.pid)
+                if self._off:
+                    self._kill_commands()
             try:
                 status = process.wait(self._seconds)
-                self._usual = time.monotonic() - started
+                if status == 0 and command in ("snapshot", "delete", "revert"):
+                    self._usual = time.monotonic() - started
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 status = None
+            self._running.discard(process.pid)
             output.seek(max(0, output.seek(0, os.SEEK_END) - KEPT_OUTPUT))
             printed = output.read().decode(errors="replace")
         if status is None:

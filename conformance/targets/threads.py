@@ -2,11 +2,11 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from conformance.targets.base import Message, PowerCut
-from conformance.targets.pauses import PAUSE, awaited
+from conformance.targets.pauses import PAUSE, awaited, held
 
 IN_FLIGHT = 8  # requests at once, of the targets that use these threads
 LONGEST_WAIT = 20.0  # seconds, until what was in flight at a power cut has ended
@@ -17,10 +17,15 @@ CarryOut = Callable[[Message], Message]
 Failed = Callable[[Message], bool]
 
 
+class Unanswered(Exception):
+    """Raised by `carry_out` if the request is never answered, because the power has failed."""
+
+
 class Threads:
     """Gives each request to a thread of its own, up to `most` at once.
 
-    `carry_out` returns the answer, in that thread. What it raises is handed to `done`.
+    `carry_out` returns the answer, in that thread. What it raises is handed to `done`, except
+    Unanswered: then `done` is not called.
     `power_failed` is asked before an answer is given: if it returns True, nothing that is in
     flight is answered, and `done` gets a PowerCut. `pause` is how long an answer is awaited at
     most, in seconds, where `schedule` asks for that."""
@@ -31,14 +36,17 @@ class Threads:
         power_failed: Failed = lambda _: False,
         most: int = IN_FLIGHT,
         pause: Callable[[], float] = lambda: PAUSE,
+        hold: Callable[[Message], float] = lambda _: 0.0,
     ) -> None:
         self._carry_out, self._power_failed, self._most = carry_out, power_failed, most
-        self._pause = pause
-        self._waiting: queue.SimpleQueue[tuple[int, Message, Done] | None] = queue.SimpleQueue()
-        self._idle = threading.Condition()  # guards what follows
+        self._pause, self._hold = pause, hold
+        self._waiting: queue.SimpleQueue[tuple[int, int, Message, Done] | None] = (
+            queue.SimpleQueue()
+        )
+        self._idle = threading.Condition()  # guards what follows; reentrant
         self._life = 0  # one ends with each power cut
-        self._busy = 0  # requests that were called and have not ended
-        self._ops: list[str] = []  # what these are, of those that a thread carries out
+        self._calls = 0  # so far
+        self._ops: list[str] = []  # of the requests that were called and have not ended
         self._threads: list[threading.Thread] = []
 
     def call(self, message: Message, done: Done) -> None:
@@ -46,13 +54,25 @@ class Threads:
 
         Return after a pause, if `schedule` asks for one: see conformance.targets.pauses."""
         with self._idle:
-            self._busy += 1
-            if len(self._threads) < min(self._busy, self._most):
+            self._ops.append(message["op"])
+            self.release()
+            if len(self._threads) < min(len(self._ops), self._most):
                 self._threads.append(threading.Thread(target=self._work, daemon=True))
                 self._threads[-1].start()
-            self._waiting.put((self._life, message, done))
-            still = self._busy - min(awaited(message), self._busy - 1)
-            self._idle.wait_for(lambda: self._busy <= still, self._pause())
+            self._waiting.put((self._life, self._calls, message, done))
+            still = len(self._ops) - min(awaited(message), len(self._ops) - 1)
+            self._idle.wait_for(lambda: len(self._ops) <= still, self._pause())
+
+    def any_of(self, ops: Collection[str]) -> bool:
+        """Return whether a request of such an operation is in flight."""
+        with self._idle:
+            return any(op in ops for op in self._ops)
+
+    def release(self) -> None:
+        """Let the requests go on that are held back until the next call."""
+        with self._idle:
+            self._calls += 1
+            self._idle.notify_all()
 
     def cut(self) -> None:
         """Answer nothing that is in flight from now on. It may still be carried out."""
@@ -62,7 +82,7 @@ class Threads:
     def wait(self) -> None:
         """Return when nothing is carried out any more. Raises TimeoutError."""
         with self._idle:
-            if not self._idle.wait_for(lambda: self._busy == 0, LONGEST_WAIT):
+            if not self._idle.wait_for(lambda: not self._ops, LONGEST_WAIT):
                 what = ", ".join(self._ops)
                 raise TimeoutError(f"{what} did not end within {LONGEST_WAIT:g} seconds")
 
@@ -75,23 +95,28 @@ class Threads:
 
     def _work(self) -> None:
         while (job := self._waiting.get()) is not None:
-            life, message, done = job
+            life, number, message, done = job
             outcome: Outcome = PowerCut()
             if life == self._life:
-                self._ops.append(message["op"])
                 try:
+                    if held(message):
+                        self._await_call(number, self._hold(message))
                     outcome = self._carry_out(message)
                 except Exception as error:  # it is the target's: `done` takes it to the main thread
                     outcome = error
-                self._ops.remove(message["op"])
             with self._idle:
-                if life == self._life:
+                if life == self._life and not isinstance(outcome, Unanswered):
                     if self._power_failed(message):
                         self._life += 1
                         outcome = PowerCut()
                     done(outcome)
-                self._busy -= 1
+                self._ops.remove(message["op"])
                 self._idle.notify_all()
+
+    def _await_call(self, number: int, seconds: float) -> None:
+        """Return at the call behind this number, or after so many seconds."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._calls > number, seconds)
 
 
 class Gate:
@@ -103,6 +128,10 @@ class Gate:
         self._changed = threading.Condition()
         self._inside = 0
         self._claimed = False  # True while a thread is alone, or waits to be alone
+
+    def busy(self) -> bool:
+        """Return whether a thread is inside."""
+        return self._claimed or self._inside > 0
 
     @contextmanager
     def together(self) -> Iterator[None]:

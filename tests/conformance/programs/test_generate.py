@@ -441,3 +441,20 @@ def test_some_writes_have_one_block_again_and_again() -> None:
         if len(request.get("tags", ())) > 3 and len(set(request["tags"])) == 1
     )
     assert fills[0] > 5 and fills.total() - fills[0] > 20, fills
+
+
+def test_a_program_ends_before_a_judge_has_too_many_blocks_to_follow() -> None:
+    create: Request = {"op": "create", "blocks": 2100}
+    reads: list[Request] = [{"op": "read", "lba": 0, "count": 2100}] * 100
+    short: list[Request] = [{"op": "flush"}, {"op": "read", "lba": 2099, "count": 1 << 40}]
+    sent = generate.followed([create, *short, *reads])
+    assert sent[:3] == [create, *short] and 80 < len(sent) < 100
+    cuts: list[Request] = [{"op": "crash"}] * 100
+    assert 3 < len(generate.followed([create, *cuts])) < 7
+    assert generate.followed([create, *short * 20]) == [create, *short * 20]
+
+
+def test_names_differ_in_what_is_escaped() -> None:
+    drawn = [names.some(random.Random(seed), 4) for seed in range(400)]
+    escaped = [{name.replace(".", "_") for name in some} for some in drawn]
+    assert sum(len(some) < 4 for some in escaped) > 5

@@ -78,6 +78,17 @@ def test_durable_changes_that_met_are_answered_before_a_power_cut() -> None:
     assert met > 10, met
 
 
+def test_a_flush_alone_makes_changes_of_snapshots_durable() -> None:
+    hello = {**HELLO, "crash_profile": "prefix"}
+    behind: Counter[str] = Counter()
+    for seed, plain in enumerate(islice(generate.programs(hello, 60, 1), 200)):
+        sent = woven.woven(random.Random(seed), plain, 8, in_turn=True)
+        for change, flush, crash in zip(sent, sent[1:], sent[2:], strict=False):
+            alone = flush["op"] == "flush" and not flush.get("overlaps")
+            behind[change["op"]] += alone and crash["op"] == "crash"
+    assert sum(behind[op] for op in ("snapshot", "delete", "revert")) > 30, behind
+
+
 def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
     """The contract lets only reads be refused as data-lost."""
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}

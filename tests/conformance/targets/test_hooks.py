@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -273,46 +274,131 @@ in_flight = 8
 crash_profile = "prefix"
 under_load = ["snapshot"]
 [commands]
-create = "true"
-snapshot = "sleep 0.2; echo snapshot >>$HOOKS/log"
-crash = "echo crash >>$HOOKS/log"
+create = "touch $HOOKS/log"
+snapshot = "echo begun >>$HOOKS/log; sleep 0.3; echo snapshot >>$HOOKS/log"
+crash = "sleep 0.3; echo crash >>$HOOKS/log"
 """
+POWER_OFF = UNDER_LOAD + 'power_off = "sleep 0.3; echo off >>$HOOKS/log"'
+WRITE = {"op": "write", "lba": 0, "data": bytes(4096)}
+HELD = {**WRITE, "schedule": 0}
+
+
+class Loaded:
+    """A target whose connections break when its log says that it crashed."""
+
+    def __init__(self, folder: Path, hooks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        log = self._log = folder / "log"
+
+        class Server(Exports):
+            def __init__(self, uri: str, patience: float) -> None:
+                super().__init__(uri, patience)
+                self.begun = log.read_text().count("crash")
+
+            def write(self, offset: int, data: bytes, durable: bool = False) -> None:
+                if log.read_text().count("crash") > self.begun:
+                    raise nbd.NbdError("the connection broke", errno.ECONNRESET)
+                with log.open("a") as file:
+                    file.write("write\n")
+
+        monkeypatch.setattr(nbd, "library", lambda: None)
+        monkeypatch.setattr(nbd, "NbdDevice", Server)
+        monkeypatch.setattr(random, "random", lambda: 0.5)
+        (folder / "loaded.toml").write_text(hooks)
+        self.target = HooksTarget(folder / "loaded.toml")
+        assert self.target.request({"op": "create", "blocks": 4})["ok"]
+        assert self.target.request(WRITE)["ok"]
+        self.answers: list[tuple[str, Outcome]] = []
+
+    @property
+    def log(self) -> list[str]:
+        return self._log.read_text().split()[1:]
+
+    def call(self, *messages: dict[str, Any]) -> None:
+        for message in messages:
+            self.target.call(message, partial(self._done, message["op"]))
+
+    def _done(self, op: str, answer: Outcome) -> None:
+        self.answers.append((op, answer))
+
+    def wait(self, count: int) -> None:
+        deadline = time.monotonic() + 30
+        while len(self.answers) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.target.close()
+        assert self.answers[count - 1 :] and all(
+            answer == {"ok": True} for _, answer in self.answers
+        )
+
+
+def snapshots(names: str) -> list[dict[str, Any]]:
+    return [{"op": "snapshot", "name": name} for name in names]
 
 
 def test_nothing_reaches_the_disk_that_a_crash_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits for a command, or to be sent, when the crash comes, is not begun after it."""
-    log = tmp_path / "log"
+    loaded = Loaded(tmp_path, UNDER_LOAD, monkeypatch)
+    loaded.target._usual_end = 2.0  # so that the write that is held comes too late
+    loaded.call(*snapshots("abcd"), HELD, {"op": "crash"}, WRITE)
+    loaded.wait(2)
+    assert loaded.answers[-2:] == [("crash", {"ok": True}), ("write", {"ok": True})]
+    assert loaded.log[-2:] == ["crash", "write"]
+    assert "snapshot" not in loaded.log, "the command in flight is killed, the others do not begin"
 
-    class Server(Exports):
-        def write(self, offset: int, data: bytes, durable: bool = False) -> None:
-            with log.open("a") as file:
-                file.write("write\n")
 
-    monkeypatch.setattr(nbd, "library", lambda: None)
-    monkeypatch.setattr(nbd, "NbdDevice", Server)
-    monkeypatch.setattr(random, "random", lambda: 3.0)  # so that a write waits for three commands
-    (tmp_path / "killed.toml").write_text(UNDER_LOAD)
-    target = HooksTarget(tmp_path / "killed.toml")
-    assert target.request({"op": "create", "blocks": 4})["ok"]
-    write = {"op": "write", "lba": 0, "data": bytes(4096)}
+def test_requests_arrive_while_the_server_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Loaded(tmp_path, UNDER_LOAD, monkeypatch)
+    loaded.target._usual_end = 0.3
+    loaded.call(HELD, {"op": "crash"})
+    loaded.wait(2)
+    assert loaded.log == ["write", "crash"]
+    assert [op for op, _ in loaded.answers] == ["write", "crash"], "its answer counts"
+
+
+def test_a_command_is_in_flight_when_the_power_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Loaded(tmp_path, POWER_OFF.replace("; sleep 0.3;", "; sleep 20;"), monkeypatch)
+    held = {**snapshots("a")[0], "schedule": 0}
+    loaded.call(held, {"op": "crash"})
+    loaded.wait(1)
+    assert loaded.log == ["begun", "off", "crash"], "it is killed once the power is off"
+
+
+def test_a_command_on_a_file_is_cut_by_a_crash(tmp_path: Path) -> None:
+    """Copying is not atomic, and a part of a copy is a snapshot to who finds it."""
+    crash = 'under_load = ["snapshot"]\ncrash_profile = "ack"'
+    path = tmp_path / "torn.toml"
+    text = COPIES.replace('view = "$NAME.copy"', SEVERAL + crash)
+    text = text.replace("[refusals]", 'crash = "true"\n[refusals]')
+    path.write_text(
+        text.replace("cp disk ./$NAME.copy", "head -c 1 disk >$NAME.copy; sleep 1; touch whole")
+    )
+    target = HooksTarget(path)
+    target.request({"op": "create", "blocks": 1})
+    target._usual = 0.5
     answers: list[Outcome] = []
-    target.call({"op": "snapshot", "name": "first"}, answers.append)
-    while not answers:
+    target.call({"op": "snapshot", "name": "a"}, answers.append)
+    while not (target._folder / "a.copy").exists():
         time.sleep(0.01)
-    for name in "abcd":
-        target.call({"op": "snapshot", "name": name}, answers.append)
-    for _ in range(4):
-        target.call(write, answers.append)
     target.call({"op": "crash"}, answers.append)
-    assert answers == [{"ok": True}] * 2, "only the first snapshot and the crash are answered"
-    target.call(write, answers.append)
-    while len(answers) < 3:
-        time.sleep(0.01)
+    assert answers == [{"ok": True}], "the snapshot is not answered"
+    assert not (target._folder / "whole").exists(), "nor does it go on"
     target.close()
-    assert log.read_text().split()[-2:] == ["crash", "write"]
-    assert log.read_text().split().count("write") == 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_commands_overlap_if_the_file_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    text = UNDER_LOAD.replace("[commands]", "commands_overlap = true\n[commands]")
+    loaded = Loaded(tmp_path, text if together else UNDER_LOAD, monkeypatch)
+    loaded.call(*snapshots("ab"))
+    loaded.wait(2)
+    assert (loaded.log[:2] == ["begun", "begun"]) == together
 
 
 def test_a_connection_that_has_ended_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
