@@ -254,15 +254,19 @@ def test_crash_states_find_a_codec_without_its_digest(unsealed: Path) -> None:
 
 
 def test_power_cuts_find_a_codec_without_its_digest(unsealed: Path) -> None:
+    """In one of some short runs: how soon depends on what the programs are."""
     target = "python:proofs.disk.cutting_target:open_target"
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", "run", "--target", target, "--traces", "40"]
-        + ["--seed", "5", "--jobs", "1"],
-        cwd=ROOT,
-        env=os.environ | {"PROVED_DISK": str(unsealed)},
-        capture_output=True,
+    command = [sys.executable, "-m", "conformance", "run", "--target", target, "--traces", "40"]
+    statuses = (
+        subprocess.run(
+            [*command, "--seed", str(seed), "--jobs", "1"],
+            cwd=ROOT,
+            env=os.environ | {"PROVED_DISK": str(unsealed)},
+            capture_output=True,
+        ).returncode
+        for seed in range(5, 15)
     )
-    assert done.returncode == 1
+    assert next(filter(None, statuses), 0) == 1
 
 
 def test_the_cutting_target_cuts() -> None:

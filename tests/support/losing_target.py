@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the fourteenth power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes in
+    """From the eleventh power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes in
     snapshots.
     """
 
@@ -18,7 +18,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 13
+            self._crashes > 10
             and 6 <= self._blocks <= 8
             and message["op"] == "read"
             and "view" in message
