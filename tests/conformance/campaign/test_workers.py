@@ -266,7 +266,7 @@ def test_where_the_judge_gives_up_the_program_is_sent_with_fewer_in_flight(most:
     result = campaign(
         resolve("refmodel:log-structured"), count=20, ops=20, seed=1, oracles={"model": judge}
     )
-    assert given_up > 2 and result.verdict == "pass"
+    assert given_up > 2 and result.verdict == "pass", result.reason
 
 
 def _most_in_flight(trace: Trace) -> int:
