@@ -48,7 +48,7 @@ class TreeEvents:
         came, left = sorted(others - self._others), sorted(self._others - others)
         self._used, self._others = used, others
         roots = [view.map.root for view in self._views.by_id.values()]
-        moved = bool(self._views.deleted) and roots != self._roots  # reclaim does not
+        moved = roots != self._roots
         if action == "merge" and not (changed or freed or came or left or moved):
             return
         self._roots = roots
