@@ -128,15 +128,39 @@ def _last_change(trace: Trace, at: int, lba: int | None) -> int:
     should have shown; of a read with a wrong block, what the block should have shown.
     """
     asked = trace.events[at]
-    if lba is not None:
-        asked = {**asked, "lba": lba, "count": 1}
+    if lba is None:
+        return _last(trace.events[:at], asked, shown=False)
+    asked = {**asked, "lba": lba, "count": 1}
+    known = _last(trace.events[:at], asked, shown=False)
+    if trace.events[known]["op"] != "snapshot":
+        return known
+    # It holds what live showed. That may have been gone by then.
+    live = {"op": "read", "lba": lba, "count": 1}
+    before, behind = trace.events[:known], trace.events[known + 1 : at]
+    later = [index for index, event in enumerate(behind, known + 1) if _shows(event, asked)]
+    return max(later, default=_last(before, live, shown=True))
+
+
+def _last(events: list[Event], asked: Event, *, shown: bool) -> int:
+    """Return the index of the last event that says what `asked` shows: a change, or, if what was
+    `shown` counts, a read."""
     return max(
         (
             index
-            for index, event in enumerate(trace.events[:at])
-            if answer_of(event) == "ok" and _says(event, asked)
+            for index, event in enumerate(events)
+            if answer_of(event) == "ok" and _says(event, asked) or shown and _shows(event, asked)
         ),
         default=0,
+    )
+
+
+def _shows(event: Event, asked: Event) -> bool:
+    """Return whether a read that was answered shows the block of another read."""
+    return (
+        event["op"] == "read"
+        and answer_of(event) == "ok"
+        and event.get("view") == asked.get("view")
+        and 0 <= asked["lba"] - event["lba"] < event["count"]
     )
 
 

@@ -96,7 +96,7 @@ def test_some_programs_have_requests_in_flight_together() -> None:
 def test_a_planted_bug_of_overlapping_requests_is_found() -> None:
     factory = targets.resolve("refmodel:plant=write-happens-in-halves")
 
-    @settings(QUICK, max_examples=400, phases=[Phase.generate], derandomize=True)
+    @settings(QUICK, max_examples=2000, phases=[Phase.generate], derandomize=True)
     @given(strategies.traces(factory))
     def test(trace: Trace) -> None:
         strategies.check(trace)

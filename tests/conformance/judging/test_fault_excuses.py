@@ -124,6 +124,28 @@ def test_what_was_acknowledged_since_the_last_recovery_is_not_excused() -> None:
     assert not excused("vanishing-device@all", create, write, crash, read)
 
 
+def test_a_snapshot_of_what_was_gone_is_excused() -> None:
+    """It holds what live showed: nothing has to be lost after it was taken."""
+    create = {"op": "create", "blocks": 4, "result": {"ok": True}}
+    write = {"op": "write", "lba": 0, "tags": [1], "result": {"ok": True}}
+    crash = {"op": "crash", "result": {"ok": True}}
+    snapshot = {"op": "snapshot", "name": "s", "result": {"ok": True}}
+    live = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [1]}}
+    right = {**live, "view": "s"}
+    wrong = {**right, "result": {"ok": True, "tags": [0]}}
+
+    def excused(*events: Event) -> bool:
+        trace = Trace({"tolerates": 1}, list(events))
+        verdict = Verdict("fail", len(events) - 1, "stale", lba=0)
+        return fault_excuses.excuses(("lying-flush@all",), trace, verdict)
+
+    assert excused(create, write, crash, snapshot, wrong)
+    assert excused(create, write, snapshot, crash, wrong)
+    assert not excused(create, write, crash, live, snapshot, wrong), "it was still there"
+    assert not excused(create, write, crash, snapshot, right, wrong)
+    assert not excused(create, crash, write, snapshot, wrong)
+
+
 def test_an_order_that_is_missing_is_excused_as_other_losses_are() -> None:
     """A request of unknown outcome may take effect later, so the trace needs an order."""
     hello = {"protocol": 2, "tolerates": 1, "crash_profile": "ack", "block_size": 512}
