@@ -41,7 +41,7 @@ class Crew:
         found = []
         for sign in self._signs:
             process = self._processes.get(sign.pid)
-            status = process.exitcode if process else None
+            status = _status(process) if process else None
             if status in (None, 0, -signal.SIGTERM):  # the pool ends the others so
                 continue
             where = f"trace {sign.trace} of seed {seed}" if sign.trace >= 0 else "its start"
@@ -83,6 +83,15 @@ class Crew:
         while (alive := self._alive()) and time.monotonic() < ends:
             connection.wait([one.sentinel for one in alive], 0.1)
         return bool(alive) and not (hangs and all(hangs(one.pid) for one in alive))
+
+
+def _status(process: BaseProcess) -> int | None:
+    """Return how a process has ended; None if it has not. The pool asks at the same time, and who
+    comes second gets None at first."""
+    ends = time.monotonic() + LOOK
+    while (status := process.exitcode) is None and time.monotonic() < ends:
+        time.sleep(0.01)
+    return status
 
 
 def _name(status: int | None) -> str:
