@@ -64,7 +64,8 @@ class Crew:
     def _watch(self) -> None:
         while not self._over.wait(LOOK):
             for sign in self._signs:
-                if sign.due and time.monotonic() > sign.due + SILENT and sign.pid not in self._hung:
+                due = sign.due  # once: the call may end while we look
+                if due and time.monotonic() > due + SILENT and sign.pid not in self._hung:
                     self._hung.add(sign.pid)
                     os.kill(sign.pid, signal.SIGKILL)
 

@@ -66,7 +66,8 @@ class InProcess:
 
 
 class Elsewhere:
-    """Other processes: `submit` hands a call to one of `workers` and returns a future."""
+    """Other processes: `submit` hands a call to one of `workers` and returns a future. `ended` says
+    how processes have ended by themselves in traces of a seed."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Elsewhere:
         ended: Callable[[int], str] = lambda seed: "",
     ) -> None:
         self.submit, self._most = submit, AHEAD * workers
-        self._close, self._interrupt, self._ended = close, interrupt, ended
+        self._close, self._interrupt, self.ended = close, interrupt, ended
 
     def parts(
         self, plan: Plan, first: int, count: int | None, until: float | None
@@ -95,7 +96,7 @@ class Elsewhere:
                 under_way.popleft()
                 yield number, part
         except BrokenExecutor as error:
-            raise BrokenExecutor(self._ended(plan.seed) or str(error)) from None
+            raise BrokenExecutor(self.ended(plan.seed) or str(error)) from None
         except KeyboardInterrupt:
             yield from self._begun(under_way)
             raise

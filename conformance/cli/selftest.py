@@ -7,7 +7,7 @@ import json
 import os
 import statistics
 import sys
-from concurrent.futures import as_completed
+from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,8 @@ def selftest(
     Each must be found, soon and with a short trace, and honest targets must pass. A line is printed
     for each as soon as its checks are done, then a table of what every check found.
 
-    Exit status: 0 if so, else 1; 3 if so, but the host refuses the file of --json.
+    Exit status: 0 if so, else 1; 3 if so, but the host refuses the file of --json, and if one of
+    the processes ended by itself.
     """
     refuse_same_file(resume=resume, json=json_file)
     console = Console(width=max(Console().width, WIDE), stderr=json_file == STDOUT)
@@ -121,7 +122,12 @@ def selftest(
         for future in as_completed(
             [pool.submit(call) for name, call in calls.items() if name not in done]
         ):
-            one = done[future.result().bug] = future.result()
+            try:
+                one = future.result()
+            except BrokenExecutor:
+                click.echo(f"inconclusive: a process ended by itself: {pool.ended(seed)}", err=True)
+                sys.exit(INCONCLUSIVE)
+            done[one.bug] = one
             kept.add([hunts.as_line(one)])
             console.print(
                 f"{sum(name in done for name in calls)} of {len(calls)}  {_in_words(one)}",

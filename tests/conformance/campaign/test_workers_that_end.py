@@ -50,6 +50,35 @@ def test_a_worker_that_is_aborted_is_named_with_its_trace() -> None:
     assert "SIGABRT in trace " in result.reason and "of seed 2" in result.reason, result.reason
 
 
+class EndsMeanwhile:
+    """A sign of life: the call has ended when one looks at it again."""
+
+    pid, trace = 0, 1
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def due(self) -> float:
+        self.looks += 1
+        return time.monotonic() if self.looks % 2 else 0.0
+
+
+def test_a_call_that_ends_while_the_crew_looks_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    killed = []
+    monkeypatch.setattr(crew, "LOOK", 0.01)
+    monkeypatch.setattr(os, "kill", lambda *words: killed.append(words))
+    sign = EndsMeanwhile()
+    watched = crew.Crew([sign])
+    started = time.monotonic()
+    while sign.looks < 8 and time.monotonic() < started + 30:
+        time.sleep(0.01)
+    watched.end()
+    assert sign.looks >= 8 and not killed
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left(tmp_path: Path, number: signal.Signals) -> None:
     target = "python:support.rude_targets:Hangs"
