@@ -36,9 +36,9 @@ USUAL_WRITES = 80  # for which there is room when a cleaning begins
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
 BATCH = 3  # dead segments that a checkpoint frees
 LEAST_REMOVED = 16  # dropped chunks per block of a write, by a step before a victim is chosen
-# For each MANY segments beyond FEW, cleaning begins one free segment earlier, and a checkpoint
-# frees one more: the larger the disk, the more nodes a checkpoint writes.
-FEW, MANY = 384, 128
+# For each of these, cleaning begins one free segment earlier, and a checkpoint frees one more. So
+# checkpoints are rarer on a large disk, and what is free is no larger a part of it.
+MANY = 1024
 
 
 class Phase(Enum):
@@ -64,7 +64,7 @@ class Cleaning:
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
         ahead = 4 if geometry.separates_streams else 2
-        self._more = max(0, geometry.segments - FEW) // MANY
+        self._more = geometry.segments // MANY
         self._begin = state.chunks.streams.count + ahead + self._more  # free segments
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0

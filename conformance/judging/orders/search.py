@@ -16,6 +16,7 @@ WHOLE_STEPS = 20_000  # steps with the whole disk, before blocks are judged apar
 APART_STEPS = 200_000  # block by block, after the whole disk
 # At least for each prefix of a trace without an order, to see at which answer it ends.
 PREFIX_STEPS = 10_000  # block by block
+CHANGES = ("write", "unmap", "flush")
 WHOLE_PREFIX_STEPS = 2_000  # the same for a prefix of a trace
 
 
@@ -58,18 +59,22 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
     """Return the index of the first answer up to which the trace is seen to have no order.
 
     The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
-    more than `most_steps` is not seen: so the answer may not be the first, but none is wrong."""
+    more than `most_steps` is not seen: so the answer may not be the first, but none is wrong. Where
+    a change is acknowledged, what came before has an order, and the change may come last."""
     answers = sorted(
         (event["answered"], index)
         for index, event in enumerate(trace.events)
         if event["answered"] is not None
+        and not (event["op"] in CHANGES and model.answer_of(event) == "ok")
     )
     ends = [position for position, _ in answers]
 
     def has_none(end: int) -> bool:
         return _has_none(trace, end, most_steps, whole)
 
-    first = next((n for n, (_, index) in enumerate(answers) if index == at), 0)
+    first = bisect_left(ends, trace.events[at]["answered"])
+    if first == len(ends):
+        return at
     last, stride = first, 1  # it is seldom far away
     while last < len(ends) - 1 and not has_none(ends[last]):
         first, last, stride = last + 1, min(last + stride, len(ends) - 1), 2 * stride
