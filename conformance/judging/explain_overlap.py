@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance.contract.trace import Event, Trace, line
-from conformance.judging.explain import CLAUSES, PASS, Verdict
+from conformance.judging.explain import CLAUSES, PASS, Verdict, unopenable
 from conformance.judging.oracles import Opinion
 from conformance.judging.orders.smallest_core import core
 from conformance.judging.orders.steps import placed
@@ -25,8 +25,7 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
     if event["op"] == "create":
         return Verdict("inconclusive", 0, reason="the target creates no disk")
     if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
-        came = (event["result"] or {}).get("error", "no answer")
-        return Verdict("fail", outcome.at, "unopenable", CLAUSES["open"], "ok", came)
+        return unopenable(trace, outcome.at)
     return Verdict(
         "fail",
         outcome.at,
