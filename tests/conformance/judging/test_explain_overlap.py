@@ -1,0 +1,105 @@
+"""What a report says of requests that overlap, and have no order."""
+
+import pytest
+
+from conformance.contract.trace import Event, Trace, line
+from conformance.judging.explain import CLAUSES
+from conformance.judging.explain_overlap import drawn
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+
+OK = {"ok": True}
+HELLO = {
+    "block_size": 512,
+    "crash_profile": "prefix",
+    "capabilities": ["flush", "snapshot", "revert", "crash"],
+}
+
+
+def write(lba: int, *tags: int) -> Event:
+    return {"op": "write", "lba": lba, "tags": list(tags), "result": OK}
+
+
+def read(lba: int, *tags: int) -> Event:
+    found = {"ok": True, "tags": list(tags)}
+    return {"op": "read", "lba": lba, "count": len(tags), "result": found}
+
+
+def at(event: Event, called: int, answered: int | None) -> Event:
+    cut = {} if answered else {"result": None}
+    return {**event, **cut, "called": called, "answered": answered}
+
+
+# A flush that is not durable, while writes of another block are in flight together.
+FLUSHED = [
+    at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+    at(write(5, 9), 2, 4),
+    at(write(3, 7, 8), 3, 5),
+    at(write(5, 6), 6, 8),
+    at({"op": "flush", "result": OK}, 7, 9),
+    at({"op": "crash", "result": OK}, 10, 11),
+    at(read(2, 0, 7, 0), 12, 13),
+]
+
+
+def test_what_fails_in_turn_is_explained_as_if_nothing_overlapped() -> None:
+    trace = Trace(HELLO, FLUSHED)
+    verdict = judge([trace], {"model": named("model")})[0]
+    assert (verdict.at, verdict.kind) == (6, "no-order")
+    explained = drawn(trace, verdict)
+    assert (explained.at, explained.kind) == (6, "lost-acknowledgement")
+    assert explained.clause == CLAUSES["prefix"]
+    assert explained.expected == "block 4 of the live disk: tag 8 (written by operation 2)"
+    assert explained.actual == "block 4 of the live disk: zeroes"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [at(write(4, 5), 4, None), at(write(4, 5), 3, 12), at({"op": "flush", "result": OK}, 3, 12)],
+)
+def test_what_overlaps_is_drawn_with_the_power_cuts_in_between(other: Event) -> None:
+    """A read that begins before the write ends, and another one that sees it no more."""
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(4, 7), 2, 8),
+        other,
+        at(read(4, 7), 5, 6),
+        at({"op": "flush", "result": OK}, 9, 10),
+        at({"op": "crash", "result": OK}, 13, 14),
+        at(read(4, 0), 15, 16),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = judge([trace], {"model": named("model")})[0]
+    assert (verdict.at, verdict.kind) == (6, "no-order")
+    explained = drawn(trace, verdict)
+    assert explained.kind == "no-order"
+    assert "5  crash -> ok" in explained.reason
+    assert "of which none can be left out" in explained.actual
+
+
+def test_a_write_is_drawn_whose_data_a_needed_read_shows() -> None:
+    """Half of it. It may have happened or not, so its answer is not needed; it is the culprit."""
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(4, 9), 2, 3),
+        at(write(7, 5), 4, 5),
+        at(write(6, 8, 7), 6, 8),
+        at(read(6, 8, 5), 7, 9),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert (verdict.at, verdict.kind) == (4, "no-order")
+    assert verdict.actual == "none exists for 2 requests, of which none can be left out"
+    rows = verdict.reason.splitlines()
+    assert [row.split("|")[-1].split()[0] for row in rows] == ["2", "3", "4"]
+    assert rows[1].endswith("3  write 6: 8 7 -> ok (whether it happened or not)")
+
+
+def test_a_power_cut_that_did_not_come_is_told_from_one_that_did() -> None:
+    event = {**write(0, 7), "cut": {"after": 4, "seed": 1}}
+    assert line(event) == "write 0: 7 (answered before device write 4: no power cut) -> ok"
+    assert (
+        line({**event, "result": None}) == "write 0: 7 (power cut at device write 4) -> cut short"
+    )
+    asked = {key: value for key, value in event.items() if key != "result"}
+    assert line(asked) == "write 0: 7 (power cut at device write 4)"
