@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance.contract.model import answer_of
-from conformance.contract.trace import Event, Trace, line
+from conformance.contract.trace import OVERLAPPING, Event, Trace, line
 from conformance.judging.explain import CLAUSES, PASS, Verdict, explain, unopenable
 from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders.smallest_core import Core, core
@@ -12,6 +12,7 @@ from conformance.judging.origins import covers, writers_of
 from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the longest bar
+OF_THE_REQUEST = ("out-of-range", "bad-request")  # faults of a request, whatever is on the disk
 NOTHING: Event = {"op": "clean", "result": {"ok": True}}  # it changes no view
 
 
@@ -29,6 +30,9 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
         return Verdict("inconclusive", 0, reason="the target creates no disk")
     if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
         return unopenable(trace, outcome.at)
+    alone = _whatever_else_happened(trace, outcome.at)
+    if alone is not None:
+        return alone
     return Verdict(
         "fail",
         outcome.at,
@@ -82,6 +86,27 @@ def _read_writes(trace: Trace, needed: list[int]) -> set[int]:
     return found
 
 
+def _whatever_else_happened(trace: Trace, at: int) -> Verdict | None:
+    """Return the verdict on an answer that is wrong in every order of the other requests.
+
+    It depends on the size of the disk, on the name, or on the devices only."""
+    event = _unplaced(trace.events[at])
+    answer = answer_of(event)
+    if answer == "data-lost":  # also if there is no such snapshot
+        event.pop("view", None)
+    events = [NOTHING if one["op"] in OVERLAPPING else _unplaced(one) for one in trace.events[:at]]
+    alone = replace(trace, events=[*events, event], inside=[])
+    if model.judge_one(alone).at != at:
+        return None
+    verdict = explain(alone, at)
+    due = answer == "ok" and any(code in verdict.expected for code in OF_THE_REQUEST)
+    return verdict if due or answer in (*OF_THE_REQUEST, "data-lost") else None
+
+
+def _unplaced(event: Event) -> Event:
+    return {key: value for key, value in event.items() if key not in ("called", "answered")}
+
+
 def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
     """Return a trace of version 1 that fails at the same event, if what has no order came in turn:
     each request was answered before the next one was called.
@@ -97,12 +122,7 @@ def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
     late = any(answer_of(event) == "unknown-outcome" for event in kept.values())
     if late or not Trace(trace.hello, list(kept.values())).in_turn:
         return None
-    events = [
-        {key: value for key, value in kept[index].items() if key not in ("called", "answered")}
-        if index in kept
-        else NOTHING
-        for index in range(at + 1)
-    ]
+    events = [_unplaced(kept[index]) if index in kept else NOTHING for index in range(at + 1)]
     alone = replace(trace, events=events, inside=[])
     return alone if model.judge_one(alone).at == at else None
 

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.contract.trace import Event, Trace, line
-from conformance.judging.explain import CLAUSES
+from conformance.judging.explain import CLAUSES, Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
@@ -103,3 +103,53 @@ def test_a_power_cut_that_did_not_come_is_told_from_one_that_did() -> None:
     )
     asked = {key: value for key, value in event.items() if key != "result"}
     assert line(asked) == "write 0: 7 (power cut at device write 4)"
+
+
+OUTSIDE = {"ok": False, "error": "out-of-range"}
+LOST = {"ok": False, "error": "data-lost", "message": "two copies differ"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "expected"),
+    [
+        ({"op": "read", "lba": 0, "count": 2, "view": "s", "result": LOST}, "lost-data", "ok"),
+        ({"op": "read", "lba": 0, "count": 2, "result": OUTSIDE}, "wrong-refusal", "ok"),
+        (write(7, 1, 2), "missing-refusal", "a refusal with out-of-range"),
+        (
+            {"op": "delete", "name": "no word", "result": OK},
+            "missing-refusal",
+            "a refusal with bad-request or no-such-snapshot",
+        ),
+    ],
+)
+def test_what_is_wrong_whatever_else_happened_is_no_question_of_order(
+    wrong: Event, kind: str, expected: str
+) -> None:
+    verdict = _beside_another(HELLO, [], wrong)
+    assert (verdict.kind, verdict.expected) == (kind, expected)
+    actual = {"lost-data": "data-lost (two copies differ)", "wrong-refusal": "out-of-range"}
+    assert verdict.actual == actual.get(kind, "ok")
+
+
+def test_what_depends_on_others_is_a_question_of_order() -> None:
+    assert (
+        _beside_another(HELLO, [], {"op": "delete", "name": "t", "result": OK}).kind == "no-order"
+    )
+    fails: list[Event] = [
+        {"op": "fail", "device": device, "mode": "absent", "result": OK} for device in (0, 1)
+    ]
+    hello = {**HELLO, "devices": 3, "tolerates": 1}
+    lost: Event = {"op": "read", "lba": 0, "count": 2, "result": LOST}
+    assert _beside_another(hello, fails[:1], lost).kind == "lost-data"
+    assert _beside_another(hello, fails, lost).verdict == "pass"
+
+
+def _beside_another(hello: Event, before: list[Event], wrong: Event) -> Verdict:
+    """Return the verdict on a request that is in flight with a write of another block."""
+    events = [{"op": "create", "blocks": 8, "result": OK}, *before]
+    events = [at(event, 2 * index, 2 * index + 1) for index, event in enumerate(events)]
+    snapshot: Event = {"op": "snapshot", "name": "s", "result": OK}
+    events += [at(snapshot, 10, 11), at(write(4, 7), 12, 14), at(wrong, 13, 15)]
+    verdict = judge([Trace(hello, events)], {"model": named("model")})[0]
+    assert verdict.at in (None, len(events) - 1)
+    return verdict
