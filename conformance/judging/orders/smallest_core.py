@@ -84,6 +84,9 @@ def _smallest(searches: _Searches, events: Events, at: int, about: str) -> Core:
         for index, event in events.items()
         if event["op"] in OVERLAPPING and event["answered"] is not None
     ]
+    changes = [i for i in needed if i == at or events[i]["op"] not in CHANGE_NOTHING]
+    if len(changes) < len(needed) and searches.fail(events, changes):
+        needed = changes  # they say more than reads of what they did
     length = len(needed) // 2
     while length and searches.left > 0:
         for start in range(0, len(needed), length):

@@ -53,6 +53,23 @@ def test_what_fails_in_turn_is_explained_as_if_nothing_overlapped() -> None:
     assert explained.actual == "block 4 of the live disk: zeroes"
 
 
+def test_changes_explain_more_than_reads_of_what_they_changed() -> None:
+    """A read in flight with the first write does not hide that all changes came in turn."""
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(4, 7), 2, 5),
+        at(read(4, 7), 3, 4),
+        at({**write(4, 8), "fua": True}, 6, 7),
+        at({"op": "crash", "result": OK}, 8, 9),
+        at(read(4, 7), 10, 11),
+    ]
+    trace = Trace({**HELLO, "capabilities": ["fua", "crash"]}, events)
+    explained = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert (explained.at, explained.kind) == (5, "lost-acknowledgement")
+    assert explained.clause == CLAUSES["fua"]
+    assert explained.source == "operation 1: write 4: 7 -> ok"
+
+
 @pytest.mark.parametrize(
     "other",
     [at(write(4, 5), 4, None), at(write(4, 5), 3, 12), at({"op": "flush", "result": OK}, 3, 12)],
