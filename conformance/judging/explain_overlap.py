@@ -57,12 +57,12 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     in_turn = None if apart else _in_turn(trace, verdict.at, found)
     if in_turn is not None:
         return explain(in_turn, verdict.at)
-    needed, smallest, about, _ = found
+    needed, smallest, about, concerned = found
     several = len(needed) > 1
     actual = f"none exists for {len(needed)} requests" if several else "none exists for one request"
     actual += f" that concern{'' if several else 's'} {about}" if about else ""
     actual += ", of which none can be left out" if smallest and several else ""
-    others = _read_writes(trace, needed) - set(needed)
+    others = _read_writes(trace, [concerned[index] for index in needed]) - set(needed)
     shown = {*needed, *others, *_openings(trace, min(needed), max(needed))}
     rows = bars(trace, sorted(shown))
     for at, index in enumerate(sorted(shown)):
@@ -70,10 +70,10 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     return replace(verdict, actual=actual, reason="\n".join(rows))
 
 
-def _read_writes(trace: Trace, needed: list[int]) -> set[int]:
+def _read_writes(trace: Trace, needed: list[Event]) -> set[int]:
     """Return the last writes of what these requests read."""
     found = set()
-    for event in (trace.events[index] for index in needed):
+    for event in needed:
         tags = (event["result"] or {}).get("tags", []) if event["op"] == "read" else []
         for lba, tag in enumerate(tags, event["lba"] if tags else 0):
             before = writers_of(trace, len(trace.events), tag) if tag > 0 else []

@@ -84,7 +84,7 @@ def _smallest(searches: _Searches, events: Events, at: int, about: str) -> Core:
         for index, event in events.items()
         if event["op"] in OVERLAPPING and event["answered"] is not None
     ]
-    changes = [i for i in needed if i == at or events[i]["op"] not in CHANGE_NOTHING]
+    changes = [i for i in needed if i == at or events[i]["op"] != "read"]
     if len(changes) < len(needed) and searches.fail(events, changes):
         needed = changes  # they say more than reads of what they did
     length = len(needed) // 2

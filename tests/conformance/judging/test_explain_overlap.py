@@ -53,27 +53,28 @@ def test_what_fails_in_turn_is_explained_as_if_nothing_overlapped() -> None:
     assert explained.actual == "block 4 of the live disk: zeroes"
 
 
-def test_changes_explain_more_than_reads_of_what_they_changed() -> None:
+@pytest.mark.parametrize("durable", ["fua", "flush"])
+def test_changes_explain_more_than_reads_of_what_they_changed(durable: str) -> None:
     """A read in flight with the first write does not hide that all changes came in turn."""
+    last = {**write(4, 8), "fua": True} if durable == "fua" else write(4, 8)
+    flush = [] if durable == "fua" else [at({"op": "flush", "result": OK}, 8, 9)]
     events = [
         at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
         at(write(4, 7), 2, 5),
         at(read(4, 7), 3, 4),
-        at({**write(4, 8), "fua": True}, 6, 7),
-        at({"op": "crash", "result": OK}, 8, 9),
-        at(read(4, 7), 10, 11),
+        at(last, 6, 7),
+        *flush,
+        at({"op": "crash", "result": OK}, 10, 11),
+        at(read(4, 7), 12, 13),
     ]
-    trace = Trace({**HELLO, "capabilities": ["fua", "crash"]}, events)
+    trace = Trace({**HELLO, "capabilities": ["fua", "flush", "crash"]}, events)
     explained = drawn(trace, judge([trace], {"model": named("model")})[0])
-    assert (explained.at, explained.kind) == (5, "lost-acknowledgement")
-    assert explained.clause == CLAUSES["fua"]
+    assert (explained.at, explained.kind) == (len(events) - 1, "lost-acknowledgement")
+    assert explained.clause == CLAUSES["fua" if durable == "fua" else "prefix"]
     assert explained.source == "operation 1: write 4: 7 -> ok"
 
 
-@pytest.mark.parametrize(
-    "other",
-    [at(write(4, 5), 4, None), at(write(4, 5), 3, 12), at({"op": "flush", "result": OK}, 3, 12)],
-)
+@pytest.mark.parametrize("other", [at(write(4, 5), 4, None), at(write(4, 5), 3, 12)])
 def test_what_overlaps_is_drawn_with_the_power_cuts_in_between(other: Event) -> None:
     """A read that begins before the write ends, and another one that sees it no more."""
     events = [
@@ -110,6 +111,22 @@ def test_a_write_is_drawn_whose_data_a_needed_read_shows() -> None:
     rows = verdict.reason.splitlines()
     assert [row.split("|")[-1].split()[0] for row in rows] == ["2", "3", "4"]
     assert rows[1].endswith("3  write 6: 8 7 -> ok (whether it happened or not)")
+
+
+def test_a_write_of_other_blocks_than_the_wrong_one_is_not_drawn() -> None:
+    """Block 4 is wrong; a read that shows this also shows block 5."""
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(5, 9), 2, 3),
+        at(write(4, 7), 4, 8),
+        at(read(4, 7), 5, 6),
+        at(read(4, 0, 9), 7, 9),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert "that concern block 4" in verdict.actual
+    rows = [row.split("|")[-1].split()[0] for row in verdict.reason.splitlines()]
+    assert rows == ["2", "3", "4"]
 
 
 def test_a_power_cut_that_did_not_come_is_told_from_one_that_did() -> None:
