@@ -13,6 +13,7 @@ from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the longest bar
 OF_THE_REQUEST = ("out-of-range", "bad-request")  # faults of a request, whatever is on the disk
+MAY_CHANGE = ("ok", "cut", "unknown-outcome")  # answers
 NOTHING: Event = {"op": "clean", "result": {"ok": True}}  # it changes no view
 
 
@@ -117,10 +118,14 @@ def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
     kept = {
         index: event
         for index, event in found.concerned.items()
-        if index in needed or event["op"] not in CHANGE_NOTHING
+        if index in needed or event["op"] not in CHANGE_NOTHING and answer_of(event) in MAY_CHANGE
     }
     late = any(answer_of(event) == "unknown-outcome" for event in kept.values())
-    if late or not Trace(trace.hello, list(kept.values())).in_turn:
+    effects = [
+        {**event, "called": event["answered"]} if event["op"] == "crash" else event
+        for event in kept.values()
+    ]
+    if late or not Trace(trace.hello, effects).in_turn:
         return None
     events = [_unplaced(kept[index]) if index in kept else NOTHING for index in range(at + 1)]
     alone = replace(trace, events=events, inside=[])
