@@ -32,6 +32,12 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     many = hello.get("in_flight", 1)
     step = f"up to {many} requests; one step is a {hello.get('atomic', 'request')}"
     click.echo(f"in flight     {step if many > 1 else 'one request at a time'}")
+    if hello.get("cuts"):
+        click.echo("power cuts    also at a device write that the kit chooses")
+    if hello.get("devices", 1) > 1:
+        spares, tolerates = hello.get("spares", 0), hello.get("tolerates", 0)
+        reserve = f", spares included: {spares}" if spares else ""
+        click.echo(f"devices       {hello['devices']}{reserve}; {tolerates} may fail")
     unasked = swarm.unasked(hello)
     for name in swarm.CAPABILITIES:
         declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"

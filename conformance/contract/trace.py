@@ -370,7 +370,9 @@ def line(event: Event) -> str:
     text = " ".join(words)
     if "tags" in event:
         text += ": " + _shortened(event["tags"])
-    if "cut" in event:
+    if "cut" in event and event.get("result") is not None:
+        text += f" (answered before device write {event['cut']['after']}: no power cut)"
+    elif "cut" in event:
         text += f" (power cut at device write {event['cut']['after']})"
     if event["op"] == "crash" and "kept" in event:
         text += f" (kept of each write: {_masks(event['kept'])})"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.contract import model
+from conformance.contract.devices import beyond_tolerance, hint
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging.origins import (
     allowed,
@@ -34,7 +35,10 @@ __all__ = [
     "broken_promise",
     "disallowed_inside",
     "explain",
+    "unopenable",
 ]
+
+OF_DEVICES = frozenset(["fail", "return", "replace", "settle"])  # they change which have failed
 
 
 def explain(trace: Trace, at: int) -> Verdict:
@@ -63,14 +67,7 @@ def explain(trace: Trace, at: int) -> Verdict:
             reason=f"the target creates no disk: {came} {_message(event)}".strip(),
         )
     if event["op"] in ("crash", "restart") and answer != "ok":
-        return Verdict(
-            "fail",
-            at,
-            "unopenable",
-            CLAUSES["open"],
-            "ok: the disk is open again",
-            f"{answer} {_message(event)}".strip(),
-        )
+        return unopenable(trace, at)
     faults = [model.faults_of(state, event) for state in states]
     if answer == "ok" and all(faults):
         return _missing_refusal(trace, at, faults)
@@ -79,6 +76,21 @@ def explain(trace: Trace, at: int) -> Verdict:
             trace, at, [s for s, fault in zip(states, faults, strict=False) if not fault]
         )
     return _wrong_refusal(trace, at, faults, answer)
+
+
+def unopenable(trace: Trace, at: int) -> Verdict:
+    """Return the verdict on a crash or a restart that was not answered with ok."""
+    event = trace.events[at]
+    state = model.init(trace.hello)[0]._replace(power=True)
+    for before in trace.events[:at]:
+        answer = model.answer_of(before)
+        if before["op"] in OF_DEVICES and answer == "ok":
+            state = hint(state, before, answer)[0]
+    expected = "ok: the disk is open again"
+    if beyond_tolerance(state):
+        expected = "ok: reads may be refused then, since too many devices have failed"
+    came = f"{model.answer_of(event) if event['result'] else 'no answer'} {_message(event)}".strip()
+    return Verdict("fail", at, "unopenable", CLAUSES["open"], expected, came)
 
 
 def _message(event: Event) -> str:

@@ -2,14 +2,19 @@
 
 from dataclasses import replace
 
-from conformance.contract.trace import Event, Trace, line
-from conformance.judging.explain import CLAUSES, PASS, Verdict
-from conformance.judging.oracles import Opinion
-from conformance.judging.orders.smallest_core import core
-from conformance.judging.orders.steps import placed
+from conformance.contract.model import answer_of
+from conformance.contract.trace import OVERLAPPING, Event, Trace, line
+from conformance.judging.explain import CLAUSES, PASS, Verdict, explain, unopenable
+from conformance.judging.oracles import Opinion, model
+from conformance.judging.orders.smallest_core import Core, core
+from conformance.judging.orders.steps import CHANGE_NOTHING, placed
+from conformance.judging.origins import covers, writers_of
 from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the longest bar
+OF_THE_REQUEST = ("out-of-range", "bad-request")  # faults of a request, whatever is on the disk
+MAY_CHANGE = ("ok", "cut", "unknown-outcome")  # answers
+NOTHING: Event = {"op": "clean", "result": {"ok": True}}  # it changes no view
 
 
 def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
@@ -25,8 +30,10 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
     if event["op"] == "create":
         return Verdict("inconclusive", 0, reason="the target creates no disk")
     if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
-        came = (event["result"] or {}).get("error", "no answer")
-        return Verdict("fail", outcome.at, "unopenable", CLAUSES["open"], "ok", came)
+        return unopenable(trace, outcome.at)
+    alone = _whatever_else_happened(trace, outcome.at)
+    if alone is not None:
+        return alone
     return Verdict(
         "fail",
         outcome.at,
@@ -40,17 +47,94 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
 def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     """Return the verdict with a time line of the requests that have no order; another one as it is.
 
+    If these requests do not overlap, it is what is wrong with the answer to the last one of them.
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
+    apart = not trace.overlapping or trace.hello.get("atomic") == "block"
     if not trace.overlapping:  # a step of it may come apart from its request
         trace = replace(trace, events=placed(trace.events))
-    needed, smallest, about = core(trace, verdict.at)
+    found = core(trace, verdict.at)
+    in_turn = None if apart else _in_turn(trace, verdict.at, found)
+    if in_turn is not None:
+        return explain(in_turn, verdict.at)
+    needed, smallest, about, concerned = found
     several = len(needed) > 1
     actual = f"none exists for {len(needed)} requests" if several else "none exists for one request"
     actual += f" that concern{'' if several else 's'} {about}" if about else ""
     actual += ", of which none can be left out" if smallest and several else ""
-    return replace(verdict, actual=actual, reason="\n".join(bars(trace, needed)))
+    others = _read_writes(trace, [concerned[index] for index in needed]) - set(needed)
+    shown = {*needed, *others, *_openings(trace, min(needed), max(needed))}
+    rows = bars(trace, sorted(shown))
+    for at, index in enumerate(sorted(shown)):
+        rows[at] += " (whether it happened or not)" if index in others else ""
+    return replace(verdict, actual=actual, reason="\n".join(rows))
+
+
+def _read_writes(trace: Trace, needed: list[Event]) -> set[int]:
+    """Return the last writes of what these requests read."""
+    found = set()
+    for event in needed:
+        tags = (event["result"] or {}).get("tags", []) if event["op"] == "read" else []
+        for lba, tag in enumerate(tags, event["lba"] if tags else 0):
+            before = writers_of(trace, len(trace.events), tag) if tag > 0 else []
+            writers = [
+                index
+                for index, write in before
+                if covers(write, lba) and write["called"] < event["answered"]
+            ]
+            found.update(writers[-1:])
+    return found
+
+
+def _whatever_else_happened(trace: Trace, at: int) -> Verdict | None:
+    """Return the verdict on an answer that is wrong in every order of the other requests.
+
+    It depends on the size of the disk, on the name, or on the devices only."""
+    event = _unplaced(trace.events[at])
+    answer = answer_of(event)
+    if answer == "data-lost":  # also if there is no such snapshot
+        event.pop("view", None)
+    events = [NOTHING if one["op"] in OVERLAPPING else _unplaced(one) for one in trace.events[:at]]
+    alone = replace(trace, events=[*events, event], inside=[])
+    if model.judge_one(alone).at != at:
+        return None
+    verdict = explain(alone, at)
+    due = answer == "ok" and any(code in verdict.expected for code in OF_THE_REQUEST)
+    return verdict if due or answer in (*OF_THE_REQUEST, "data-lost") else None
+
+
+def _unplaced(event: Event) -> Event:
+    return {key: value for key, value in event.items() if key not in ("called", "answered")}
+
+
+def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
+    """Return a trace of version 1 that fails at the same event, if what has no order came in turn:
+    each request was answered before the next one was called.
+
+    Events that are not about it change nothing in that trace, so that the others keep their
+    numbers."""
+    needed = set(found.needed)
+    kept = {
+        index: event
+        for index, event in found.concerned.items()
+        if index in needed or event["op"] not in CHANGE_NOTHING and answer_of(event) in MAY_CHANGE
+    }
+    late = any(answer_of(event) == "unknown-outcome" for event in kept.values())
+    effects = [
+        {**event, "called": event["answered"]} if event["op"] == "crash" else event
+        for event in kept.values()
+    ]
+    if late or not Trace(trace.hello, effects).in_turn:
+        return None
+    events = [_unplaced(kept[index]) if index in kept else NOTHING for index in range(at + 1)]
+    alone = replace(trace, events=events, inside=[])
+    return alone if model.judge_one(alone).at == at else None
+
+
+def _openings(trace: Trace, first: int, last: int) -> list[int]:
+    """Return the power cuts and restarts between two events."""
+    return [i for i in range(first, last) if trace.events[i]["op"] in ("crash", "restart")]
 
 
 def _of_dialogue(trace: Trace, at: int) -> Verdict:

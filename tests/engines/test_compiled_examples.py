@@ -108,3 +108,41 @@ def test_the_c_header_says_which_writes_are_durable_at_once(tmp_path: Path) -> N
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["fua"] for answer in answers] == [False, True, True, False]
     assert {answer["data"] for answer in answers} == {data}
+
+
+def test_the_c_header_has_the_fields_of_devices_and_of_power_cuts(tmp_path: Path) -> None:
+    program = """#include "dialogue.h"
+    int main(void) {
+        for (struct request *q; (q = read_request()); free_request(q)) {
+            char fields[TEXT_BYTES];
+            snprintf(fields, sizeof fields, "\\"all\\":[%lld,\\"%.20s\\",%lld,%lld,%lld]",
+                     q->device, q->mode, q->seconds, q->cut_after, q->cut_seed);
+            answer(q, fields, q->data, q->data_bytes);
+        }
+    }"""
+    (tmp_path / "fields.c").write_text(program)
+    command = ["cc", "-pthread", "-Wall", "-Werror", "-Wno-unused-function"]
+    command += [f"-I{EXAMPLES / 'c_disk'}", "-o"]
+    subprocess.run([*command, tmp_path / "fields", tmp_path / "fields.c"], check=True, timeout=600)
+    requests = [
+        {"op": "fail", "device": 2, "mode": "absent", "cut": {"after": 3, "seed": 2**40}},
+        {"op": "tick", "seconds": 3600},
+        {"op": "write", "data": "Ig==", "cut": {"after": 300, "seed": 1}},
+        {"op": "write", "cut": {"seed": 1, "after": 300}, "data": "Ig=="},
+        {"op": "snapshot", "name": "after"},
+        {"op": "snapshot", "name": "cut"},
+    ]
+    done = subprocess.run(
+        [tmp_path / "fields"],
+        input="\n".join(map(json.dumps, requests)).encode(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert [json.loads(line)["all"] for line in done.stdout.splitlines()] == [
+        [2, "absent", 0, 3, 2**40],
+        [0, "", 3600, 0, 0],
+        [0, "", 0, 300, 1],
+        [0, "", 0, 300, 1],
+        [0, "", 0, 0, 0],
+        [0, "", 0, 0, 0],
+    ]

@@ -1,7 +1,8 @@
 /* The dialogue of the conformance kit in C or C++: read a request per line, write an answer per
  * line.
  *
- * A request is one JSON object on one line, all of whose values are strings or integers:
+ * A request is one JSON object on one line. Its values are strings and integers; `cut` alone is an
+ * object, of integers:
  *
  *     struct request *q;
  *     while ((q = read_request())) {
@@ -35,7 +36,12 @@ struct request {
     int has_name;          /* 0: a read of the live disk */
     long long lba, count, blocks;
     int fua;               /* a write that is durable when it is answered */
-    unsigned char *data; /* of a write, decoded */
+    long long device;      /* of fail, return and replace */
+    char mode[TEXT_BYTES]; /* of fail: "absent" or "degraded" */
+    long long seconds;     /* of tick */
+    long long cut_after;   /* the power fails at this device write from now on; 0: it does not */
+    long long cut_seed;    /* chooses what the media keep then */
+    unsigned char *data;   /* of a write, decoded */
     size_t data_bytes;
     char *line; /* as it was read: `data` points into it */
 };
@@ -141,6 +147,14 @@ static struct request *read_request(void)
     q->lba = integer(line, "lba");
     q->count = integer(line, "count");
     q->blocks = integer(line, "blocks");
+    q->device = integer(line, "device");
+    q->seconds = integer(line, "seconds");
+    copy_string(line, "mode", q->mode);
+    char *cut = field(line, "cut");
+    if (cut && *cut == '{') {
+        q->cut_after = integer(cut, "after");
+        q->cut_seed = integer(cut, "seed");
+    }
     char *fua = field(line, "fua");
     q->fua = fua && *fua == 't';
     char *data = field(line, "data"); /* last: decoding it in place ends the text */

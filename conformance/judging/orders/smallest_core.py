@@ -22,12 +22,14 @@ Events = Mapping[int, Event]  # index in the trace -> event
 
 class Core(NamedTuple):
     """Requests for which no order exists, by index. `smallest`: none of them can be left out.
-    `about`: the snapshot or the block that they have no order for, if it is one.
+    `about`: the snapshot or the block that they have no order for, if it is one. `concerned`: all
+    events about it.
     """
 
     needed: list[int]
     smallest: bool
     about: str
+    concerned: Events
 
 
 class _Searches:
@@ -82,6 +84,9 @@ def _smallest(searches: _Searches, events: Events, at: int, about: str) -> Core:
         for index, event in events.items()
         if event["op"] in OVERLAPPING and event["answered"] is not None
     ]
+    changes = [i for i in needed if i == at or events[i]["op"] != "read"]
+    if len(changes) < len(needed) and searches.fail(events, changes):
+        needed = changes  # they say more than reads of what they did
     length = len(needed) // 2
     while length and searches.left > 0:
         for start in range(0, len(needed), length):
@@ -94,7 +99,7 @@ def _smallest(searches: _Searches, events: Events, at: int, about: str) -> Core:
                 break
         else:
             length //= 2
-    return Core(needed, length == 0, about)
+    return Core(needed, length == 0, about, events)
 
 
 def _relaxed(events: Events, needed: Iterable[int]) -> Iterator[Event]:

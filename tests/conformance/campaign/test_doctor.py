@@ -1,5 +1,7 @@
 """`conformance doctor`: what it says of targets that are sound, wrong, silent or not there."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -8,6 +10,7 @@ from conformance.cli import main
 from conformance.programs.swarm import CAPABILITIES
 from conformance.selftest.corpus import SCRIPT as FAULTY
 from conformance.targets.model import ModelTarget
+from support.examples import EXAMPLES
 
 
 def doctor(target: str) -> tuple[int, str]:
@@ -27,6 +30,18 @@ def test_a_sound_target_is_usable(target: str) -> None:
 def test_it_says_how_many_requests_are_in_flight() -> None:
     assert "in flight     up to 8 requests; one step is a request\n" in doctor("refmodel")[1]
     assert "in flight     one request at a time\n" in doctor("model:block")[1]
+
+
+def test_it_says_what_was_understood_of_devices_and_power_cuts(tmp_path: Path) -> None:
+    source = (EXAMPLES / "dict_disk.py").read_text()
+    declared = '"cuts": True, "devices": 6, "spares": 1, "tolerates": 2, "block_size"'
+    assert source.count('"block_size"') == 1
+    (tmp_path / "disk.py").write_text(source.replace('"block_size"', declared))
+    output = doctor(f"exec:python3 {tmp_path / 'disk.py'}")[1]
+    assert "power cuts    also at a device write that the kit chooses\n" in output
+    assert "devices       6, spares included: 1; 2 may fail\n" in output
+    plain = doctor(f"exec:python3 {EXAMPLES / 'dict_disk.py'}")[1]
+    assert "power cuts" not in plain and "devices  " not in plain
 
 
 @pytest.mark.parametrize(

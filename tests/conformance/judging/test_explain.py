@@ -77,3 +77,31 @@ def test_blocks_that_never_were_so_together_are_named(profile: str, kind: str) -
     assert verdict.actual == (
         "block 2: tag 9 (written by operation 3); block 3: tag 4 (written by operation 1)"
     )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_disk_that_is_not_open_for_want_of_devices_is_told_what_to_answer(version: int) -> None:
+    """Two failed, and one is tolerated: `crash` and `restart` are answered, and reads refused."""
+    fails: list[Event] = [
+        {"op": "fail", "device": device, "mode": "absent", "result": OK} for device in (0, 1)
+    ]
+    refused = {"ok": False, "error": "data-lost", "message": "one device of three"}
+    hello = {**HELLO, "devices": 3, "tolerates": 1}
+    for op in ("crash", "restart"):
+        for failed, expected in (
+            (fails[:1], "ok: the disk is open again"),
+            (fails, "ok: reads may be refused then, since too many devices have failed"),
+        ):
+            create: Event = {"op": "create", "blocks": 4, "result": OK}
+            events = [create, *failed, {"op": op, "result": refused}]
+            if version == 2:  # with two writes in flight together
+                events[1:1] = [WRITE, WRITE]
+                times = [(0, 1), (2, 4), (3, 5), *((at, at + 1) for at in range(6, 20, 2))]
+                events = [
+                    {**event, "called": called, "answered": answered}
+                    for event, (called, answered) in zip(events, times, strict=False)
+                ]
+            verdict = judge([Trace(hello, events)], {"model": named("model")})[0]
+            assert (verdict.at, verdict.kind) == (len(events) - 1, "unopenable")
+            assert verdict.expected == expected
+            assert verdict.actual == "data-lost (one device of three)"

@@ -26,13 +26,12 @@ def trace(*lines: tuple[str, dict[str, object], dict[str, object]]) -> Trace:
     return Trace({**HELLO, "capabilities": ["snapshot", "delete"]}, events)
 
 
-def explained(found: Trace) -> tuple[str, list[int]]:
+def explained(found: Trace) -> tuple[str, list[int], str]:
     verdict = judge([found], {"model": model.judge})[0]
     assert verdict.kind == "no-order" and verdict.at is not None
-    assert drawn(found, verdict).actual.startswith("none exists for ")
     about = smallest_core.core(found, verdict.at)
     assert about.smallest
-    return about.about, about.needed
+    return about.about, about.needed, drawn(found, verdict).kind
 
 
 MISSING = {"ok": False, "error": "no-such-snapshot"}
@@ -48,7 +47,7 @@ def test_a_block_explains_a_wrong_read_of_many() -> None:
         ("read", {"lba": 0, "count": 8}, {"tags": [1, 2, 3, 4, 5, 0, 7, 8]}),
         ("write", {"lba": 0, "tags": [1]}, {}),
     )
-    assert explained(found) == ("block 5", [6, 9])
+    assert explained(found) == ("block 5", [6, 9], "stale")
 
 
 def test_a_snapshot_explains_a_wrong_refusal() -> None:
@@ -60,7 +59,7 @@ def test_a_snapshot_explains_a_wrong_refusal() -> None:
         ("read", {"lba": 0, "count": 8, "view": "a"}, MISSING),
         ("write", {"lba": 0, "tags": [1]}, {}),
     )
-    assert explained(found) == ("snapshot a", [9, 11])
+    assert explained(found) == ("snapshot a", [9, 11], "lost-snapshot")
 
 
 @pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
