@@ -64,6 +64,7 @@ NEAREST = {
     "SplitFlush.v": "PipelinedMachine",
     "PipelinedMachine.v": "PipelinedDiskWitnesses",
     "SparePlaces.v": "PipelinedDisk",
+    "PipelinedProgress.v": "PipelinedProgress",
 }
 
 

@@ -8,7 +8,8 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
-  TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer ServedDiskExecution
+  TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer
+  PipelinedProgressWitnesses ServedDiskExecution
   ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
@@ -38,7 +39,7 @@ Definition all_theorems :=
    @served_leg_requests_answered, @served_mirrored_requests_answered, @served_raid_requests_answered,
    @server_run_is_queue_run, @leg_server_run_is_queue_run, @flush_begins_and_ends,
    @pipelined_disk_refines_contract, @served_pipelined_disk_refines_contract,
-   @pipelined_server_run_is_queue_run, @progress_needs_turns,
+   @pipelined_server_run_is_queue_run, @pipelined_requests_answered, @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
    @update_cost, @group_cost, @long_update_cost, @long_group_cost, @read_cost, @write_is_taken,
    @group_is_taken, @long_group_is_taken, @used_at_most_mapped, @proved_disk_execution,
@@ -58,6 +59,7 @@ Definition all_theorems :=
    @served_raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot,
    @tree_leg_disk_keeps_exactly, @tree_leg_disk_walks_end, @tree_leg_requests_answered,
    @tree_leg_recovery_ends, @tree_leg_resync_ends, @tree_leg_upkeep_ends, @served_tree_requests_answered,
+   @pipelined_tree_requests_answered,
    @served_tree_leg_requests_answered, @served_mirrored_tree_requests_answered,
    @served_raid_tree_requests_answered, @mirrored_tree_disk_execution,
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution).
@@ -162,5 +164,9 @@ Definition all_counterexamples :=
    @PipelinedServer.served_spare_places_needed,
    @PipelinedServer.served_pipelined_round_trip_needed, @PipelinedServer.served_pipelined_digest_needed,
    @PipelinedServer.served_pipelined_tree_round_trip_needed,
-   @PipelinedServer.served_pipelined_tree_digest_needed).
+   @PipelinedServer.served_pipelined_tree_digest_needed,
+   @PipelinedProgressWitnesses.pipelined_snapshots_run_out,
+   @PipelinedProgressWitnesses.tree_pipelined_snapshots_run_out,
+   @PipelinedProgressWitnesses.pipelined_requests_need_digests,
+   @PipelinedProgressWitnesses.tree_pipelined_requests_need_digests).
 Print Assumptions all_counterexamples.

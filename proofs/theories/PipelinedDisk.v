@@ -200,12 +200,15 @@ Proof.
     by destruct (forallb _ ws).
 Qed.
 
-Theorem pipelined_disk_refines : implements pipelined_disk Ack.
+Lemma maps_framed : framed_programs proved_programs spare_address shape represents recoverable.
 Proof.
-  apply (pipelined_refines _ _ shape represents recoverable proved_programs_safe). split.
+  split.
   - intros y f d places q. apply framed_perform.
   - intros y f d places ws. apply framed_write_group.
 Qed.
+
+Theorem pipelined_disk_refines : implements pipelined_disk Ack.
+Proof. apply (pipelined_refines _ _ shape represents recoverable proved_programs_safe maps_framed). Qed.
 End Whole.
 
 (** ** Trees *)
@@ -345,6 +348,14 @@ Proof.
     + intros f' Hf'. apply Hsafe. by eapply tree_of_free_places.
   - intros y1. unfold k, group_log. cbv zeta. destruct (take_free _ _); [|done]. destruct (decide _); [|done].
     by destruct (forallb _ ws).
+Qed.
+
+Lemma trees_framed :
+  framed_programs (tree_programs bits) tree_spare_address T.shape tree_represents_of tree_recoverable.
+Proof.
+  split.
+  - intros y f d places q. apply framed_tree_perform.
+  - intros y f d places ws. apply framed_tree_group.
 Qed.
 End Size.
 

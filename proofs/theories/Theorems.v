@@ -19,7 +19,8 @@ From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid ProvedD
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
   ServedDiskPower ServedDiskPrograms ServedDiskProgress ServedLegProgress ServedDiskServer
   DiskMachineShape LegDiskShape.
-From LogDisk Require SplitFlush PipelinedMachine PipelinedDisk PipelinedServer PipelinedDiskWitnesses.
+From LogDisk Require SplitFlush PipelinedMachine PipelinedDisk PipelinedServer PipelinedDiskWitnesses
+  PipelinedProgress.
 
 (** ** The contract *)
 
@@ -876,6 +877,18 @@ Theorem pipelined_server_run_is_queue_run `{blocks, EqDecision block} {torn : te
   ∃ tr k, OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M)
     (OverlappingDiskQueue.in_front M x) (ServedDiskServer.history_of happened) tr k.
 Proof. intros M Hrun. by eapply PipelinedServer.pipelined_server_run. Qed.
+
+(** 22. And as on the server of 21, each request that waits is answered after a bounded number of turns: at
+most [longest] more than there, and two, if a flush under way takes at most [longest] turns of the next job.
+[Ok], as long as it is within the stated sizes when the disk begins it. This is so in every state that the
+disk comes to, with any number of power cuts, also during a flush: if it is off, it opens in a bounded number
+of turns; and once it has nothing under way, whoever waits then or calls later is answered, if the power
+stays on. *)
+Theorem pipelined_requests_answered `{blocks} {torn : tearing block} trees g most longest z :
+  blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
+  PipelinedProgress.pipelined_replies_to_all proved_programs SparePlaces.spare_address places_for Collect
+    admissible (ProvedDiskBounds.request_ios g) (change_ios g) most longest (PipelinedMachine.OneJob z).
+Proof. intros ?. apply PipelinedProgress.whole_map_pipelined_replies. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)

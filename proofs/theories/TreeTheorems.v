@@ -10,7 +10,8 @@ From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProg
   LegDiskResync Progress ProvedTreeDiskAnswers TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery
     TreeLegDiskExecution.
 From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep
-  ServedDiskScheduler ServedDiskPrograms ServedDiskProgress ServedLegProgress PipelinedDisk PipelinedServer.
+  ServedDiskScheduler ServedDiskPrograms ServedDiskProgress ServedLegProgress PipelinedDisk PipelinedServer
+  PipelinedProgress.
 
 (** ** Shared trees on blocks
 
@@ -419,6 +420,15 @@ Theorem served_tree_requests_answered `{blocks} {torn : tearing block} bits tree
     (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
     (tree_change_ios_of trees g) most z.
 Proof. intros ?. apply tree_device_replies. Qed.
+
+(** 22. also with a pipeline, *)
+Theorem pipelined_tree_requests_answered `{blocks} {torn : tearing block} bits trees g most longest z :
+  blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
+  PipelinedProgress.pipelined_replies_to_all (tree_programs bits) SparePlaces.tree_spare_address
+    tree_places_for
+    (Keep Collect) (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
+    (tree_change_ios_of trees g) most longest (PipelinedMachine.OneJob z).
+Proof. intros ?. apply PipelinedProgress.tree_pipelined_replies. Qed.
 
 (** 21. on any leg, *)
 Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} bits size
