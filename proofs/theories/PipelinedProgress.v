@@ -6,15 +6,15 @@ A server with a flush under way has a shadow: the server without a pipeline as i
 Each turn is one of the shadow, but for those in which a flush begins, which are two, and those in which it
 ends, which are none. So progress of the shadow is progress of the server. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskRequests
+From LogDisk Require Import VirtualDisk RecordedImplementation Medium Codec ProvedDisk ProvedDiskInvariant
+  ProvedDiskRequests
   Progress.
 From LogDisk Require Import RequestProgress ProvedDiskBounds ProvedDiskAnswers ProvedDiskMachine
   ProvedDiskRefinement
   ProvedTreeDiskInvariant ProvedTreeDiskRequests ProvedTreeDiskBounds ProvedTreeDiskTheorem
     ProvedTreeDiskAnswers.
 From LogDisk Require Import ServedDiskScheduler ServedDiskPower ServedDiskPrograms ServedDiskProgress
-  ServedDiskServer
-  SplitFlush PipelinedMachine PipelinedDisk.
+  ServedDiskServer SplitFlush PipelinedMachine PipelinedDisk PipelinedServer.
 From LogDisk Require DiskMachineProgress DiskMachineShape.
 Import DiskMachine(programs, control, machine, Idle, Busy, Group).
 Import DiskMachineProgress(assumed).
@@ -128,15 +128,15 @@ Inductive pipelined_turn : server disk → list () → server disk → Prop :=
       device_turn j (c1, flush_blocks m) [Some (flushed_answers c)] (Idle y, flush_blocks m) →
       pipelined_turn (Server (OneJob (c, m), k) (j :: js) w a) []
         (Server (TwoJobs c y (Idle y) (begin_flush m), longest) (j :: js) w a)
-  | TurnNext c y next wf k j js w a next' wf' js' w' :
+  | TurnNext c y next wf k j j' js w a next' wf' :
       pipeline_move D spare (TwoJobs c y next wf) [] (TwoJobs c y next' wf') →
-      serves (Server (next, end_flush wf) js w a) [] (Server (next', end_flush wf') js' w' a) →
-      pipelined_turn (Server (TwoJobs c y next wf, S k) (j :: js) w a) []
-        (Server (TwoJobs c y next' wf', k) (j :: js') w' a)
-  | TakesNext c y next wf k j js w a js' w' :
-      serves (Server (next, end_flush wf) js w a) [] (Server (next, end_flush wf) js' w' a) →
-      pipelined_turn (Server (TwoJobs c y next wf, S k) (j :: js) w a) []
-        (Server (TwoJobs c y next wf, k) (j :: js') w' a)
+      device_turn j' (next, end_flush wf) [] (next', end_flush wf') →
+      pipelined_turn (Server (TwoJobs c y next wf, S k) (j :: j' :: js) w a) []
+        (Server (TwoJobs c y next' wf', k) (j :: j' :: js) w a)
+  | TakesNext c y next wf k j j' w w' a :
+      next_job most w = Some (j', w') →
+      pipelined_turn (Server (TwoJobs c y next wf, S k) [j] w a) []
+        (Server (TwoJobs c y next wf, k) [j; j'] w' a)
   | FlushStops c y next wf k j js w a :
       pipelined_turn (Server (TwoJobs c y next wf, k) (j :: js) w a) []
         (Server (OneJob (next, end_flush wf), k) js w (a ++ replies_of j (flushed_answers c))).
@@ -155,8 +155,10 @@ Definition flight p : option nat :=
 Definition in_order p : Prop :=
   match p with
   | Server (OneJob _, _) _ _ _ => True
-  | Server (TwoJobs c _ _ _, k) js _ _ =>
-      ∃ j js', js = j :: js' ∧ k ≤ longest ∧ length (flushed_answers c) = length (requests_of j)
+  | Server (TwoJobs c y _ _, k) js _ _ =>
+      ∃ j js', js = j :: js' ∧ k ≤ longest ∧ ∀ next wf,
+        pipeline_turn D spare places_for collecting j (TwoJobs c y next wf) [Some (flushed_answers c)]
+          (OneJob (next, end_flush wf))
   end.
 
 (** Requests arrive, and what may happen to the disk: that what its program assumes is true. *)
@@ -175,11 +177,19 @@ Proof.
   - exists []. split; [by rewrite app_nil_r|]. intros b. rewrite app_nil_r. by apply Parts.
 Qed.
 
-Lemma serves_on z js w a z' js' w' b : serves (Server z js w a) [] (Server z' js' w' a) →
-  serves (Server z js w b) [] (Server z' js' w' b).
+(** It answers its job when it ends. *)
+Lemma flush_answers j c m c1 y es next wf : last_flush c = Some (es, y) →
+  device_turn j (c, m) [] (c1, flush_blocks m) →
+  pipeline_turn D spare places_for collecting j (TwoJobs c y next wf) [Some (flushed_answers c)]
+    (OneJob (next, end_flush wf)).
 Proof.
-  intros (new&Ha&Hall)%serves_replies. simpl in *. specialize (Hall b).
-  assert (new = []) as -> by (eapply app_inv_head; by rewrite app_nil_r). by rewrite app_nil_r in Hall.
+  intros Hlast Hturn. inversion Hturn; subst; try done.
+  - assert (∃ data, p = FlushBlocks (Done (y, Ok, data)) ∧ q ≠ DoRestart) as (data&->&Hq).
+    { destruct q, p as [|?|?|[[[? []] ?]| | | |]|]; try done; injection Hlast as <- ->; by eexists. }
+    apply EndsOneFlushed. by destruct q.
+  - assert (p = FlushBlocks (Done (y, true))) as ->.
+    { destruct p as [|?|?|[[? []]| | | |]|]; try done. by injection Hlast as <- ->. }
+    simpl. rewrite fmap_length. by apply EndsTogetherFlushed.
 Qed.
 
 Lemma in_order_weather weather within p p1 : in_order p → pipelined_weather weather within p p1 → in_order p1.
@@ -188,12 +198,47 @@ Proof. intros Hp [Hw _]. destruct Hw as [x x1 js w more a Hx _]. subst x1. exact
 Lemma in_order_turn p es p1 : in_order p → pipelined_turn p es p1 → in_order p1.
 Proof.
   intros Hp. destruct 1 as [z k js w a z' js' w' a' Hs|c m k j js w a c1 y es Hlast H1 H2
-    |c y next wf k j js w a next' wf' js' w' Hmove Hs|c y next wf k j js w a js' w' Hs|c y next wf k j js w
-      a];
+    |c y next wf k j j' js w a next' wf' Hmove Hs|c y next wf k j j' w w' a Hnext|c y next wf k j js w a];
     simpl in *; try done.
-  - exists j, js. split_and!; [done..|]. by eapply device_job_answers.
-  - destruct Hp as (j1&js1&[= <- <-]&Hk&Hlen). exists j, js'. split_and!; [done|lia|done].
-  - destruct Hp as (j1&js1&[= <- <-]&Hk&Hlen). exists j, js'. split_and!; [done|lia|done].
+  - exists j, js. split_and!; [done..|]. intros next wf. by eapply flush_answers.
+  - destruct Hp as (j1&js1&[= <- <-]&Hk&Hends). exists j, (j' :: js). split_and!; [done|lia|done].
+  - destruct Hp as (j1&js1&[= <- <-]&Hk&Hends). exists j, [j']. split_and!; [done|lia|done].
+Qed.
+
+(** What it does is what the server of [PipelinedServer.v] does: so its runs are runs of the queue. *)
+Definition without_flight p : server (pipeline Y) :=
+  Server (disk_behind p).1 (begun p) (waiting p) (replies p).
+
+Lemma turn_is_run p es p1 : in_order p → pipelined_turn p es p1 →
+  ∃ new, replies p1 = replies p ++ new ∧ (Forall (λ r, reply_answer r ≠ CutShort) new →
+    server_run (pipelined D spare) (pipeline_turn D spare places_for collecting) (next_job most)
+      (without_flight p) (told <$> new) (without_flight p1)).
+Proof.
+  assert (∀ (s s1 : server (pipeline Y)) new, server_turn (pipeline_turn D spare places_for collecting)
+    (next_job most) s [] s1 →
+    replies s1 = replies s ++ new → Forall (λ r, reply_answer r ≠ CutShort) new →
+    server_run (pipelined D spare) (pipeline_turn D spare places_for collecting) (next_job most) s
+      (told <$> new) s1) as Hone.
+  { intros s s1 new Hturn Hnew Hall. rewrite <-(app_nil_r (told <$> new)).
+    eapply run_turn; [done..|]. constructor. }
+  intros Hp. destruct 1 as [z k js w a z' js' w' a' Hs|c m k j js w a c1 y es Hlast H1 H2
+    |c y next wf k j j' js w a next' wf' Hmove Hs|c y next wf k j j' w w' a Hnext|c y next wf k j js w a];
+    unfold without_flight; simpl.
+  - pose proof Hs as (new&Ha&_)%serves_replies. simpl in Ha. exists new. split; [done|]. intros Hnew.
+    apply Hone; [|done|done]. inversion Hs; subst.
+    + by apply Takes.
+    + apply GoesOn. by apply TurnsAlone.
+    + apply Replies. by apply TurnsAlone.
+    + apply Parts. by apply TurnsAlone.
+  - exists []. split; [by rewrite app_nil_r|]. intros Hnew. apply Hone; [|by rewrite app_nil_r|done].
+    apply GoesOn, TurnsToFlush. by eapply FlushBegins.
+  - exists []. split; [by rewrite app_nil_r|]. intros Hnew. apply Hone; [|by rewrite app_nil_r|done].
+    by apply GoesOn, TurnsNext.
+  - exists []. split; [by rewrite app_nil_r|]. intros _.
+    refine (run_ahead (pipelined D spare) (pipeline_turn D spare places_for collecting) (next_job most)
+      (TwoJobs c y next wf) [j] w w' j' a [] _ Hnext _). constructor.
+  - destruct Hp as (j1&js1&[= <- <-]&_&Hends). eexists. split; [done|]. intros Hnew.
+    apply Hone; [|done|done]. apply Replies, Hends.
 Qed.
 
 Section Progress.
@@ -215,8 +260,7 @@ Lemma turn_of_shadow p es p1 : in_order p → pipelined_turn p es p1 → es = []
   end.
 Proof.
   intros _. destruct 1 as [z k js w a z' js' w' a' Hs|c m k j js w a c1 y es Hlast H1 H2
-    |c y next wf k j js w a next' wf' js' w' Hmove Hs|c y next wf k j js w a js' w' Hs|c y next wf k j js w
-      a];
+    |c y next wf k j j' js w a next' wf' Hmove Hs|c y next wf k j j' w w' a Hnext|c y next wf k j js w a];
     (split; [done|]); unfold flight; simpl.
   - done.
   - exists (Server (c1, flush_blocks m) (j :: js) w a). split_and!; [by apply GoesOn| |by apply Replies].
@@ -224,8 +268,8 @@ Proof.
     rewrite !app_nil_r in Hp. apply Hp.
     + split; [done|]. by inversion H2.
     + apply within_idle. intros y' m' [= Heq _]. simpl in Heq. subst c1. by inversion H2.
-  - split; [done|]. by eapply serves_on.
-  - split; [done|]. by eapply serves_on.
+  - split; [done|]. by apply GoesOn.
+  - split; [done|]. by apply Takes.
   - done.
 Qed.
 
@@ -307,6 +351,7 @@ Context (represented : ∀ tr y m, VirtualDisk.shows (DiskMachine.disk_machine D
   ∃ f d, m = Medium f [] ∧ represents y f d).
 Local Notation turn := (pipelined_turn D spare places_for collecting most longest).
 Local Notation weather := (pipelined_weather assumed).
+Local Notation in_order := (in_order D spare places_for collecting longest).
 Local Notation under_way := (under_way (device_turn D places_for collecting) assumed (reached_idle_here D
   z0) ios
   together (λ n, n)).
@@ -326,13 +371,13 @@ Lemma under_way_step s s1 s2 es : under_way s → server_weather assumed (λ _, 
   server_turn (device_turn D places_for collecting) (next_job most) s1 es s2 → under_way s2.
 Proof. by apply under_way_turn; [apply jobs_end|apply reached_idle_assumed|apply assumed_trans]. Qed.
 
-Lemma in_service_way p : in_pipelined_service p → in_order longest p ∧ under_way (shadow p).
+Lemma in_service_way p : in_pipelined_service p → in_order p ∧ under_way (shadow p).
 Proof.
   induction 1 as [k w a Hz|p p1 _ [Hp Hway] Hw|p p1 es p2 _ [Hp Hway] Hw Hturn].
   - split; [done|]. apply ready_under_way; [apply jobs_end|]. split; [|done]. eexists. constructor.
   - split; [by eapply in_order_weather|]. destruct Hw as [_ Hw].
     by eapply under_way_weather; [apply reached_idle_assumed|apply assumed_trans|exact Hway|].
-  - assert (in_order longest p1) as Hp1 by by eapply in_order_weather.
+  - assert (in_order p1) as Hp1 by by eapply in_order_weather.
     split; [by eapply in_order_turn|]. destruct Hw as [_ Hw].
     pose proof (turn_of_shadow D spare places_for collecting most longest (λ _, True) (λ _ _, I) _ _ _ Hp1
       Hturn)
@@ -377,7 +422,9 @@ Proof.
   - intros i Hi. destruct (Hwaits i Hi) as [Hany Hok]. split; apply pipelined_ends; try done.
     intros s Hs js y m _ Heq. by destruct (Hs y m).
   - intros Hin. destruct p as [[[z|c y next wf] k] js w a]; [by apply pipelined_ends; auto|].
-    destruct Hp as (j&js'&->&Hk&Hlen). simpl in Hin. apply elem_of_app in Hin as [Hin|Hin].
+    destruct Hp as (j&js'&->&Hk&Hends). pose proof (pipeline_job_answers _ _ _ _ _ _ _ _ (Hends next wf)) as
+      Hlen.
+    simpl in Hin. apply elem_of_app in Hin as [Hin|Hin].
     + destruct (replied_in id q _ _ Hlen Hin) as (r&data&Hr).
       eapply ends_well_more; [|eapply (pipelined_owed _ _ _ _ _ _ (λ _, True) (λ _, True) id q (λ _ _, I) k)].
       * lia.
