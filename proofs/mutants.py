@@ -61,6 +61,10 @@ NEAREST = {
     "ServedDiskProgress.v": "ServedDiskProgress",
     "ServedLegProgress.v": "ServedLegProgress",
     "ServedDiskServer.v": "ServedDiskServer",
+    "SplitFlush.v": "PipelinedMachine",
+    "PipelinedMachine.v": "PipelinedDiskWitnesses",
+    "SparePlaces.v": "PipelinedDisk",
+    "PipelinedProgress.v": "PipelinedProgress",
 }
 
 

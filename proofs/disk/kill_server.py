@@ -32,10 +32,10 @@ GO = struct.pack(">IQIIIH", 3, OPTION, 7, 6, 0, 0)  # the client's flags, then t
 class Server:
     """The server of the disk in `folder`, as a process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str | Path) -> None:
         self._socket = folder / "nbd.sock"
         command: list[str | Path] = [PROGRAM, "serve", folder / "disk", "--socket", self._socket]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
         assert b"serving" in line, line

@@ -16,8 +16,8 @@ PROOFS = Path(__file__).parents[1]
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
 ORDER = [
     "bytes_blocks",
-    "maps",
     "device",
+    "maps",
     "scheduler",
     "engine",
     "plan",
@@ -54,8 +54,9 @@ def built(
         [
             "ocamlfind",
             "ocamlopt",
+            "-thread",
             "-package",
-            "yojson,base64,cmdliner,unix",
+            "yojson,base64,cmdliner,threads.posix",
             "-linkpkg",
             "-w",
             "-a",

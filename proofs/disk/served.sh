@@ -5,7 +5,7 @@ program=$HOOKS/../../build/proved-disk
 
 begin() {
     rm -f log
-    "$program" serve disk --socket live.sock --no-sync 2>log </dev/null >/dev/null &
+    "$program" serve disk --socket live.sock ${SYNC---no-sync} 2>log </dev/null >/dev/null &
     echo $! >pid
     until grep -qs serving log; do kill -0 "$(cat pid)" && sleep 0.005; done
 }
@@ -13,7 +13,8 @@ begin() {
 end() { # the signal
     [ -e pid ] || return 0
     kill -s "$1" "$(cat pid)" 2>/dev/null || true
-    while grep -qs '^State:.[^ZX]' "/proc/$(cat pid)/status"; do sleep 0.005; done
+    # The process is gone when its last thread is: that may be the one that waits for a flush.
+    while grep -qs '^State:.[^ZX]' /proc/"$(cat pid)"/task/*/status; do sleep 0.005; done
     rm -f pid
 }
 

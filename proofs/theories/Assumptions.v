@@ -8,7 +8,9 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
-  TreeRecoveryWitnesses ServedDiskExecution ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
+  TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer
+  PipelinedProgressWitnesses ServedDiskExecution
+  ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
 Definition all_theorems :=
@@ -35,16 +37,20 @@ Definition all_theorems :=
    @served_mirrored_disk_refines_contract, @served_raid_disk_refines_contract, @leg_requests_answered,
    @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends, @leg_upkeep_ends, @served_requests_answered,
    @served_leg_requests_answered, @served_mirrored_requests_answered, @served_raid_requests_answered,
-   @server_run_is_queue_run, @leg_server_run_is_queue_run, @progress_needs_turns,
+   @server_run_is_queue_run, @leg_server_run_is_queue_run, @flush_begins_and_ends,
+   @pipelined_disk_refines_contract, @served_pipelined_disk_refines_contract,
+   @pipelined_server_run_is_queue_run, @pipelined_requests_answered, @progress_needs_turns,
    @progress_needs_good_turns, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason, @surplus_ignored,
    @update_cost, @group_cost, @long_update_cost, @long_group_cost, @read_cost, @write_is_taken,
    @group_is_taken, @long_group_is_taken, @used_at_most_mapped, @proved_disk_execution,
    @proved_disk_hypotheses_hold, @long_records_execution, @served_disk_execution,
-   @served_mirrored_disk_execution, @mirrored_disk_execution, @raid5_disk_execution, @raid6_disk_execution,
+   @pipelined_disk_execution, @served_mirrored_disk_execution, @mirrored_disk_execution,
+   @raid5_disk_execution, @raid6_disk_execution,
    @tree_nodes_fit, @tree_roots_bounded, @tree_cursors_bounded, @tree_disk_changes, @tree_codecs_round_trip,
    @tree_checkpoint_recovers, @tree_checkpoint_ends, @tree_checkpoint_cost, @tree_new_nodes,
    @tree_pages_suffice, @tree_store_execution, @proved_tree_disk_refines_contract,
-   @served_tree_disk_refines_contract, @proved_tree_disk_read_after_snapshot,
+   @served_tree_disk_refines_contract, @pipelined_tree_disk_refines_contract,
+   @served_pipelined_tree_disk_refines_contract, @proved_tree_disk_read_after_snapshot,
    @proved_tree_disk_keeps_exactly, @proved_tree_disk_walks_end, @proved_tree_disk_update_cost,
    @proved_tree_disk_long_update_cost,
    @proved_tree_disk_checkpoint_cost, @proved_tree_disk_recovery_ends, @proved_tree_disk_execution,
@@ -53,6 +59,7 @@ Definition all_theorems :=
    @served_raid_tree_disk_refines_contract, @tree_leg_disk_read_after_snapshot,
    @tree_leg_disk_keeps_exactly, @tree_leg_disk_walks_end, @tree_leg_requests_answered,
    @tree_leg_recovery_ends, @tree_leg_resync_ends, @tree_leg_upkeep_ends, @served_tree_requests_answered,
+   @pipelined_tree_requests_answered,
    @served_tree_leg_requests_answered, @served_mirrored_tree_requests_answered,
    @served_raid_tree_requests_answered, @mirrored_tree_disk_execution,
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution).
@@ -149,5 +156,17 @@ Definition all_counterexamples :=
    @ServedDiskPowerWitnesses.tree_served_recovery_needs_digests,
    @ServedDiskPowerWitnesses.refusing_to_open_is_no_progress,
    @ServedDiskPowerWitnesses.tree_refusing_to_open_is_no_progress,
-   @ServedDiskPowerWitnesses.refusing_requests_is_no_progress).
+   @ServedDiskPowerWitnesses.refusing_requests_is_no_progress,
+   @PipelinedDiskWitnesses.later_is_volatile, @PipelinedDiskWitnesses.spare_places_needed,
+   @PipelinedDiskWitnesses.pipelined_round_trip_needed, @PipelinedDiskWitnesses.pipelined_digest_needed,
+   @PipelinedDiskWitnesses.pipelined_tree_round_trip_needed,
+   @PipelinedDiskWitnesses.pipelined_tree_digest_needed,
+   @PipelinedServer.served_spare_places_needed,
+   @PipelinedServer.served_pipelined_round_trip_needed, @PipelinedServer.served_pipelined_digest_needed,
+   @PipelinedServer.served_pipelined_tree_round_trip_needed,
+   @PipelinedServer.served_pipelined_tree_digest_needed,
+   @PipelinedProgressWitnesses.pipelined_snapshots_run_out,
+   @PipelinedProgressWitnesses.tree_pipelined_snapshots_run_out,
+   @PipelinedProgressWitnesses.pipelined_requests_need_digests,
+   @PipelinedProgressWitnesses.tree_pipelined_requests_need_digests).
 Print Assumptions all_counterexamples.

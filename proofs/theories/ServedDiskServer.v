@@ -81,6 +81,9 @@ Inductive server_run : server → list happening → server → Prop :=
       server_turn job_turn next s [] s1 → replies s1 = replies s ++ new →
       Forall (λ r, reply_answer r ≠ CutShort) new →
       server_run s1 hs s2 → server_run s ((told <$> new) ++ hs) s2
+  | run_ahead z js w w' j a hs s2 :    (* it takes the next job before those that have begun have ended *)
+      next w = Some (j, w') →
+      server_run (Server z (js ++ [j]) w' a) hs s2 → server_run (Server z js w a) hs s2
   | run_arrives z js w a id q hs s2 :
       q ≠ DoRestart → id ∉ (pending (Server z js w a)).*1 →
       server_run (Server z js (w ++ [(id, q)]) a) hs s2 → server_run (Server z js w a) (Arrives id q :: hs) s2
@@ -335,7 +338,7 @@ Theorem server_run_queue s hs s' w : server_run s hs s' → NoDup (pending s).*1
     one_by_one M) (behind s') w' []).
 Proof.
   intros Hrun. revert w. induction Hrun as [s|s s1 new hs s2 Hturn Hnew Hcut _ IH|
-    z js w0 a id q hs s2 Hq Hid _ IH
+    z js w0 w1 j a hs s2 Hnext _ IH|z js w0 a id q hs s2 Hq Hid _ IH
     |z z1 es js w0 a hs s2 Hz Hes _ IH|z cut_es z1 es z2 js w0 a all hs s2 Hmove Hz Htold _ IH];
     intros w Hdup Hw.
   - exists [], w. constructor.
@@ -374,6 +377,10 @@ Proof.
       destruct (Hquiet _ _ w (job_shown _ _ _ _ Hj)) as [tr1 H1].
       destruct (IH w) as (tr2&w2&H2); [by rewrite <-Hsame|by rewrite <-Hsame|].
       exists (tr1 ++ tr2), w2. by eapply (queue_run_app _ []).
+  - assert (pending (Server z js w0 a) ≡ₚ pending (Server z (js ++ [j]) w1 a)) as Hsame.
+    { unfold pending. simpl. rewrite fmap_app, concat_app, <-(assoc_L (++)). simpl. rewrite app_nil_r.
+      f_equiv. by apply next_waits. }
+    apply IH; [by rewrite <-Hsame|]. by rewrite <-Hsame.
   - assert (pending (Server z js (w0 ++ [(id, q)]) a) = pending (Server z js w0 a) ++ [(id, q)]) as Hpending.
     { unfold pending. simpl. by rewrite (assoc_L (++)). }
     destruct (IH (w ++ [(id, event_in hs id q)])) as (tr&w2&H2).

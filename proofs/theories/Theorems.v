@@ -19,6 +19,8 @@ From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid ProvedD
 From LogDisk Require ServedDiskTheorem ServedDiskExecution LegDiskUpkeep ServedDiskScheduler
   ServedDiskPower ServedDiskPrograms ServedDiskProgress ServedLegProgress ServedDiskServer
   DiskMachineShape LegDiskShape.
+From LogDisk Require SplitFlush PipelinedMachine PipelinedDisk PipelinedServer PipelinedDiskWitnesses
+  PipelinedProgress.
 
 (** ** The contract *)
 
@@ -835,6 +837,59 @@ Theorem leg_server_run_is_queue_run `{blocks, EqDecision block} {C} `{cutting bl
     (OverlappingDiskQueue.in_front M z) (ServedDiskServer.history_of happened) tr k.
 Proof. intros M Hrun. by eapply ServedDiskServer.leg_server_run. Qed.
 
+(** 22. A flush begins and ends: what was written before it began is durable when it has ended, and before,
+any subset survives. Where nothing is written meanwhile, it is the flush of one step. *)
+Theorem flush_begins_and_ends {B} {torn : Medium.tearing B} :
+  (∀ m : Medium.medium B, SplitFlush.end_flush (SplitFlush.begin_flush m) = Medium.flush_blocks m) ∧
+  (∀ (w : SplitFlush.flushing B) f a,
+    a ∉ (SplitFlush.later w).*1 → Medium.may_leave (SplitFlush.end_flush w) f →
+    f a = Medium.read_block (SplitFlush.meanwhile w) a) ∧
+  ∀ (w : SplitFlush.flushing B) f,
+    (∀ a, f a = SplitFlush.held w a ∨ (a, f a) ∈ SplitFlush.covered w ∨ (a, f a) ∈ SplitFlush.later w) →
+    Medium.may_leave (SplitFlush.meanwhile w) f.
+Proof.
+  split; [apply SplitFlush.flush_at_once|].
+  split; [apply SplitFlush.covered_durable|apply SplitFlush.meanwhile_volatile].
+Qed.
+
+(** 22. The disk with a pipeline ([PipelinedMachine.v]): while the last flush of a request, or of several
+writes at once, is under way, the next job runs: it reads, and writes its data to places that were free
+before. For anything else, its log record too, it waits for the end of the flush, and nothing of it is shown
+before. A power cut may leave any subset of what both wrote. It keeps the contract, *)
+Theorem pipelined_disk_refines_contract `{blocks} {torn : tearing block} :
+  blocks_laws → implements PipelinedDisk.pipelined_disk Ack.
+Proof. intros laws. apply PipelinedDisk.pipelined_disk_refines. Qed.
+
+(** also behind a queue, *)
+Theorem served_pipelined_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} n c h tr q :
+  blocks_laws → fresh PipelinedDisk.pipelined_disk n c →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one PipelinedDisk.pipelined_disk)
+    (OverlappingDiskQueue.in_front PipelinedDisk.pipelined_disk c) h tr q →
+  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Proof. apply PipelinedServer.served_pipelined_disk_refines. Qed.
+
+(** and every run of the server that takes the next job during a flush is a run of this queue. *)
+Theorem pipelined_server_run_is_queue_run `{blocks, EqDecision block} {torn : tearing block} {Y U}
+    (D : DiskMachine.programs Y U) spare places_for collecting most x happened s :
+  let M := PipelinedMachine.pipelined D spare in
+  ServedDiskServer.server_run M (PipelinedServer.pipeline_turn D spare places_for collecting)
+    (ServedDiskScheduler.next_job most) (ServedDiskScheduler.Server x [] [] []) happened s →
+  ∃ tr k, OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one M)
+    (OverlappingDiskQueue.in_front M x) (ServedDiskServer.history_of happened) tr k.
+Proof. intros M Hrun. by eapply PipelinedServer.pipelined_server_run. Qed.
+
+(** 22. And as on the server of 21, each request that waits is answered after a bounded number of turns: at
+most [longest] more than there, and two, if a flush under way takes at most [longest] turns of the next job.
+[Ok], as long as it is within the stated sizes when the disk begins it. This is so in every state that the
+disk comes to, with any number of power cuts, also during a flush: if it is off, it opens in a bounded number
+of turns; and once it has nothing under way, whoever waits then or calls later is answered, if the power
+stays on. *)
+Theorem pipelined_requests_answered `{blocks} {torn : tearing block} trees g most longest z :
+  blocks_laws → DiskMachineShape.formatted_as proved_programs trees g z →
+  PipelinedProgress.pipelined_replies_to_all proved_programs SparePlaces.spare_address places_for Collect
+    admissible (ProvedDiskBounds.request_ios g) (change_ios g) most longest (PipelinedMachine.OneJob z).
+Proof. intros ?. apply PipelinedProgress.whole_map_pipelined_replies. Qed.
+
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)
 Theorem progress_needs_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop) good n z :
@@ -982,6 +1037,13 @@ Theorem served_disk_execution : ServedDiskExecution.served_shows
   (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4
   ServedDiskExecution.device_shows.
 Proof. apply ServedDiskExecution.served_life_exists. Qed.
+
+(** And with a pipeline: the data of the next write go to their place during a flush. Power cuts come then: of
+the two, the first one happened if its data and its record survived, and the next one did not. *)
+Theorem pipelined_disk_execution : ∃ x x',
+  fresh (@PipelinedDisk.pipelined_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
+  shows PipelinedDisk.pipelined_disk x PipelinedDiskWitnesses.two_in_flight_shows x'.
+Proof. apply PipelinedDiskWitnesses.pipelined_life_exists. Qed.
 
 (** And on two mirrors: while requests wait a device fails, the other one too, data are lost and a write is of
 unknown outcome; it comes back, the power fails while writes are performed together, a resync. *)

@@ -10,7 +10,8 @@ From LogDisk Require LegCode LegDiskTheorem LegDiskRaid LegDiskShape LegDiskProg
   LegDiskResync Progress ProvedTreeDiskAnswers TreeLegDiskTheorem TreeLegDiskProgress TreeLegDiskRecovery
     TreeLegDiskExecution.
 From LogDisk Require OverlappingDiskQueue ServedDiskTheorem ServedDiskExecution LegDiskUpkeep
-  ServedDiskScheduler ServedDiskPrograms ServedDiskProgress ServedLegProgress.
+  ServedDiskScheduler ServedDiskPrograms ServedDiskProgress ServedLegProgress PipelinedDisk PipelinedServer
+  PipelinedProgress.
 
 (** ** Shared trees on blocks
 
@@ -161,6 +162,19 @@ Theorem served_tree_disk_refines_contract `{blocks, EqDecision block} {torn : te
     (OverlappingDiskQueue.in_front (proved_tree_disk bits) c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. apply ServedDiskTheorem.served_tree_disk_refines_contract. Qed.
+
+(** 22. And with a pipeline, as the disk with whole maps. *)
+Theorem pipelined_tree_disk_refines_contract `{blocks} {torn : tearing block} bits :
+  blocks_laws → implements (PipelinedDisk.pipelined_tree_disk bits) Ack.
+Proof. intros laws. apply PipelinedDisk.pipelined_tree_disk_refines. Qed.
+
+Theorem served_pipelined_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} bits
+    n c h tr q :
+  blocks_laws → fresh (PipelinedDisk.pipelined_tree_disk bits) n c →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one (PipelinedDisk.pipelined_tree_disk bits))
+    (OverlappingDiskQueue.in_front (PipelinedDisk.pipelined_tree_disk bits) c) h tr q →
+  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Proof. apply PipelinedServer.served_pipelined_tree_disk_refines. Qed.
 
 (** 19. Read after snapshot through all of it. *)
 Theorem proved_tree_disk_read_after_snapshot `{blocks} {torn : tearing block} bits n x x' name lba count
@@ -406,6 +420,15 @@ Theorem served_tree_requests_answered `{blocks} {torn : tearing block} bits tree
     (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
     (tree_change_ios_of trees g) most z.
 Proof. intros ?. apply tree_device_replies. Qed.
+
+(** 22. also with a pipeline, *)
+Theorem pipelined_tree_requests_answered `{blocks} {torn : tearing block} bits trees g most longest z :
+  blocks_laws → DiskMachineShape.formatted_as (tree_programs bits) trees g z →
+  PipelinedProgress.pipelined_replies_to_all (tree_programs bits) SparePlaces.tree_spare_address
+    tree_places_for
+    (Keep Collect) (tree_admissible bits (tree_device_blocks g trees)) (tree_request_ios_of trees g bits)
+    (tree_change_ios_of trees g) most longest (PipelinedMachine.OneJob z).
+Proof. intros ?. apply PipelinedProgress.tree_pipelined_replies. Qed.
 
 (** 21. on any leg, *)
 Theorem served_tree_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} bits size

@@ -165,8 +165,8 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
         {
             "what": "the log's record is not flushed",
             "file": "engine.ml",
-            "old": "| FlushBlocks next -> Device.flush device; run device next",
-            "new": "| FlushBlocks next -> run device next",
+            "old": "| FlushBlocks next -> flush last device next; run ?last device next",
+            "new": "| FlushBlocks next -> run ?last device next",
         },
     ],
 )

@@ -1,9 +1,19 @@
 (* A file as a device of blocks: what Medium.v says a device is. What is written stays in memory until a flush
-   writes it to the file, so that a power cut can lose any part of it. *)
+   writes it to the file, so that a power cut can lose any part of it. A flush may begin and end (SplitFlush.v). *)
 
 exception Power_cut
 exception Busy
 exception Cut_off  (* the file ends before the disk does *)
+
+(* A flush that has begun: a thread waits for the medium. *)
+type flight = {
+  thread : Thread.t;
+  landed : bool ref;
+  failure : exn option ref;
+  may : int -> bool;  (* where the next job may write meanwhile *)
+  mutable followed : bool;  (* the next job has begun *)
+  mutable later : (unit -> unit) list;  (* to do when the flush has ended, the last first *)
+}
 
 type t = {
   file : Unix.file_descr;
@@ -13,6 +23,8 @@ type t = {
   latest : (int, Bytes.t) Hashtbl.t;  (* the same, by address *)
   log : out_channel option;  (* what is written, in the format of Linux's dm-log-writes *)
   cut_after : int option ref;  (* I/Os until the power fails, of all devices that share it *)
+  mutable flight : flight option;
+  wake : (Unix.file_descr * Unix.file_descr) Lazy.t;  (* a byte comes out when a flush lands *)
   mutable reads : int; mutable writes : int; mutable flushes : int;
 }
 
@@ -36,8 +48,8 @@ let open_file ?(sync = true) ?(fresh = 0) ?log ?(cut_after = ref None) ?(extent 
   (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
   if fresh > 0 then (let at, bytes = extent (fresh - 1) in Unix.ftruncate file (at + bytes));
   if sync then settle file ~fresh:(fresh > 0) path;
-  { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; reads = 0; writes = 0;
-    flushes = 0 }
+  { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; flight = None;
+    wake = lazy (Unix.pipe ~cloexec:true ()); reads = 0; writes = 0; flushes = 0 }
 
 let close device = Unix.close device.file
 let seek ?(from = 0) device at = ignore (Unix.lseek device.file (fst (device.extent at) + from) Unix.SEEK_SET)
@@ -69,7 +81,9 @@ let store device (address, bytes) = seek device address; transfer Unix.write dev
 
 let sector = 512
 
-(* An entry of the log: a head of one sector, then the data. A flush is an entry without data. *)
+(* An entry of the log: a head of one sector, then the data. A flush is an entry without data, where it has
+   ended; another one says where it began, if the next job may run meanwhile: a flag that Linux does not have. *)
+let flushed, begun = 1, 32
 let record device ?(flags = 0) address bytes =
   let entry log =
     let head = Bytes.make sector '\000' in
@@ -78,7 +92,24 @@ let record device ?(flags = 0) address bytes =
     output_bytes log head; output_bytes log bytes; Stdlib.flush log in
   Option.iter entry device.log
 
+let end_flush device =
+  let ended flight =
+    Thread.join flight.thread;
+    device.flight <- None;
+    record device ~flags:flushed 0 Bytes.empty;
+    Option.iter raise !(flight.failure);
+    List.iter (fun act -> act ()) (List.rev flight.later) in
+  Option.iter ended device.flight
+
+(* One job begins. Only one may while a flush is under way: the one behind it waits for the end. *)
+let next_job device =
+  match device.flight with
+  | Some { followed = true; _ } -> end_flush device
+  | Some flight -> flight.followed <- true
+  | None -> ()
+
 let write device address bytes =
+  (match device.flight with Some { may; _ } when not (may address) -> end_flush device | _ -> ());
   record device address bytes;
   device.writes <- device.writes + 1;
   device.unflushed <- (address, bytes) :: device.unflushed;
@@ -87,13 +118,36 @@ let write device address bytes =
 
 let forget device = device.unflushed <- []; Hashtbl.reset device.latest
 
-let flush device =
-  record device ~flags:1 0 Bytes.empty;
+let store_unflushed device flags =
+  end_flush device;
+  record device ~flags 0 Bytes.empty;
   tick device;
   device.flushes <- device.flushes + 1;
   List.iter (store device) (List.rev device.unflushed);
-  if device.sync then Unix.fsync device.file;
   forget device
+
+let flush device =
+  store_unflushed device flushed;
+  if device.sync then Unix.fsync device.file
+
+let begin_flush device may =
+  store_unflushed device begun;
+  let landed = ref false and failure = ref None and _, wake = Lazy.force device.wake in
+  let wait () =
+    (try Unix.fsync device.file with problem -> failure := Some problem);
+    landed := true;
+    ignore (Unix.write wake (Bytes.make 1 '.') 0 1) in
+  device.flight <-
+    Some { thread = Thread.create wait (); landed; failure; may; followed = false; later = [] }
+
+(* Once what is under way has ended; at once, if nothing is. *)
+let afterwards device act =
+  match device.flight with Some flight -> flight.later <- act :: flight.later | None -> act ()
+
+(* What woke the process: a flush, which ends here, if it has landed. *)
+let woken device =
+  ignore (Unix.read (fst (Lazy.force device.wake)) (Bytes.create 64) 0 64);
+  match device.flight with Some { landed = { contents = true }; _ } -> end_flush device; true | _ -> false
 
 (* The power fails: of each block what was flushed or written since then survives; of each sector, if it tears. *)
 let power_cut device choose =

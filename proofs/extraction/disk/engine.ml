@@ -10,16 +10,24 @@ type t = {
   deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
 }
 
-(* A program, one block I/O after the other. *)
-let rec run device = function
-  | Done result -> result
-  | ReadBlock (address, next) -> run device (next (Bytes_blocks.to_block (Device.read device address)))
-  | WriteBlock (address, block, next) -> Device.write device address (Bytes_blocks.of_block block);
-      run device next
-  | FlushBlocks next -> Device.flush device; run device next
-  | Assume (_, next) -> run device next  (* that digests do not collide *)
+(* A program, one block I/O after the other. Its last flush is only begun, if `last` says so of the result. *)
+let flush last device = function
+  | Done result -> (match Option.bind last (fun last -> last result) with
+      | Some may -> Device.begin_flush device may
+      | None -> Device.flush device)
+  | _ -> Device.flush device
 
-let on device = { Maps.run = (fun program -> run device program) }
+let rec run ?last device = function
+  | Done result -> result
+  | ReadBlock (address, next) -> run ?last device (next (Bytes_blocks.to_block (Device.read device address)))
+  | WriteBlock (address, block, next) -> Device.write device address (Bytes_blocks.of_block block);
+      run ?last device next
+  | FlushBlocks next -> flush last device next; run ?last device next
+  | Assume (_, next) -> run ?last device next  (* that digests do not collide *)
+
+let on ?(pipeline = false) device =
+  { Maps.run = (fun ?last program -> run ?last device program);
+    pipeline = (if pipeline then Some device else None) }
 
 let with_memory medium = function
   | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
@@ -40,27 +48,27 @@ let rec prepare ?(rounds = 8) disk blocks =
       (Scheduler.wanted disk.scheduler disk.memory blocks)
 
 (* Where the scheduler finds no room, the proved code looks itself: `write_is_taken` says that it finds it. *)
-let rec perform ?(looked = false) disk request =
+let rec perform ?(ahead = false) ?(looked = false) disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
   (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare disk blocks);
   let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
-  let (memory, answer), data = Maps.perform disk.medium disk.memory places request in disk.memory <- memory;
+  let (memory, answer), data = Maps.perform ~ahead disk.medium disk.memory places request in disk.memory <- memory;
   (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
   match answer with
-  | Refused NoSpace when blocks > 0 && not looked -> maintain disk Collect; perform ~looked:true disk request
+  | Refused NoSpace when blocks > 0 && not looked -> maintain disk Collect; perform ~ahead ~looked:true disk request
   | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
       Scheduler.give_back disk.scheduler places; (answer, data)
   | _ -> if answer <> Ok || looked || request = DoRestart then Scheduler.forget disk.scheduler; (answer, data)
 
 (* Several writes in one record; false if none of them was performed. The same: `group_is_taken`. *)
-let rec write_group ?(looked = false) disk writes =
+let rec write_group ?(ahead = false) ?(looked = false) disk writes =
   let blocks = List.fold_left (fun sum (_, data) -> sum + List.length data) 0 writes in
   List.compare_length_with writes 1 > 0 && begin
     prepare disk blocks;
     let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
-    let memory, all = Maps.write_group disk.medium disk.memory places writes in disk.memory <- memory;
+    let memory, all = Maps.write_group ~ahead disk.medium disk.memory places writes in disk.memory <- memory;
     if looked || not all then Scheduler.forget disk.scheduler;
-    all || not looked && (maintain disk Collect; write_group ~looked:true disk writes)
+    all || not looked && (maintain disk Collect; write_group ~ahead ~looked:true disk writes)
   end
 
 (* As much of cleaning as the scheduler finds to do. *)

@@ -18,8 +18,8 @@ let guarded folder action =
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
 
-let opened ?(sync = true) folder action =
-  guarded folder (fun () -> Mirror_commands.opened ~sync ~file:(file folder) folder action)
+let opened ?(sync = true) ?(pipeline = false) ?log folder action =
+  guarded folder (fun () -> Mirror_commands.opened ~sync ~pipeline ?log ~file:(file folder) folder action)
 let with_disk folder action =
   opened folder (fun ~answer:_ ~close disk -> Fun.protect ~finally:close (fun () -> action disk))
 
@@ -119,7 +119,10 @@ let adapter disk log folder records seed trees layout =
     | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~seed ~parity ~count
     | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~seed)
 
-let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)
+let serve folder socket no_sync no_pipeline log =
+  let sync = not no_sync in
+  let pipeline = sync && not no_pipeline in
+  opened ~sync ~pipeline ?log:(Option.map log_of log) folder (Server.serve ~folder ~socket)
 
 (* ** Arguments *)
 
@@ -181,7 +184,9 @@ let commands =
       (const serve $ disk
        $ Arg.(required & opt (some string) None & info [ "socket" ] ~docv:"PATH" ~doc:"Socket to listen on.")
        $ Arg.(value & flag & info [ "no-sync" ]
-         ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only."));
+         ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only.")
+       $ Arg.(value & flag & info [ "no-pipeline" ] ~doc:"Perform nothing while a flush is under way.")
+       $ optional Arg.string "log-writes" "FILE" "On one device: log what is written, as dm-log-writes does.");
     command "adapter" "Answer requests of the conformance kit on stdin and stdout."
       (const adapter
        $ optional Arg.string "disk" "DIR" "A disk that lasts, in place of a temporary one."

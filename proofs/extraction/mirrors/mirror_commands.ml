@@ -30,16 +30,17 @@ let opened_mirrors ~sync folder action =
       in
       action ~answer ~close disk
 
-let opened_device ~sync file action =
-  let device = Device.open_file ~sync file in
+let opened_device ~sync ~pipeline ?log file action =
+  let device = Device.open_file ~sync ?log file in
   let close () = Device.close device in
-  match Engine.recover (Engine.on device) with
+  match Engine.recover (Engine.on ~pipeline device) with
   | disk -> action ~answer:(Adapter.operation ~devices:(fun () -> [ device ]) disk) ~close disk
   | exception problem -> close (); raise problem
 
 (* What to do: with requests in lines, in the end, and with the disk. *)
-let opened ~sync ~file folder action =
-  if Mirror_set.exists folder then opened_mirrors ~sync folder action else opened_device ~sync file action
+let opened ~sync ~pipeline ?log ~file folder action =
+  if Mirror_set.exists folder then opened_mirrors ~sync folder action
+  else opened_device ~sync ~pipeline ?log file action
 
 let with_set folder action =
   if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));

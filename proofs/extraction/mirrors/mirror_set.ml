@@ -83,7 +83,9 @@ let remember set ((members, clean), result) = set.members <- members; set.clean 
 let over set program = on_leg set.layout.code set.size set.members set.clean program
 
 let medium set =
-  { Maps.run = (fun program -> if set.lost then raise Lost else remember set (run set (over set program))) }
+  { Maps.run = (fun ?last:_ program ->
+      if set.lost then raise Lost else remember set (run set (over set program)));
+    pipeline = None }
 
 let settle set =
   let members, clean = run set (settle_leg set.layout.code set.size (count set) set.members set.clean) in

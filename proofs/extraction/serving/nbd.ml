@@ -1,7 +1,8 @@
 (* One NBD client: fixed newstyle, simple replies (doc/proto.md of the project NetworkBlockDevice/nbd). The
    live view is the default export, each snapshot is a read-only one. Reads, and writes of whole blocks, wait
    for [commit], which performs them as `next_job` of ServedDiskScheduler.v says; any other command is
-   performed after all that wait. Each is answered when it is durable. *)
+   performed after all that wait. Each is answered when it is durable: on one device, writes may be performed
+   while the flush of those before is under way (PipelinedServer.v). *)
 
 open Proved_core
 
@@ -32,8 +33,8 @@ let u64 bytes at =
 
 (* ** Data *)
 
-let perform disk request =
-  match Engine.perform disk.engine request with
+let perform ?ahead disk request =
+  match Engine.perform ?ahead disk.engine request with
   | exception (Mirror_set.Lost | Device.Cut_off) -> raise (Failed eio)
   | Ok, data -> data
   | Refused NoSpace, _ -> raise (Failed enospc)
@@ -50,12 +51,19 @@ let block_written disk lba data at from until =
   block
 
 (* Performs the requests that wait. *)
-let commit disk =
+let perform_waiting disk =
+  let pipeline f = Option.iter f disk.engine.medium.pipeline in
+  let later act = match disk.engine.medium.pipeline with
+    | Some device -> Device.afterwards device act | None -> act () in
   let alone answered request =
-    match perform disk request with data -> answered 0 data | exception Failed error -> answered error [] in
+    pipeline Device.next_job;
+    let error, data = match perform ~ahead:true disk request with
+      | data -> (0, data) | exception Failed error -> (error, []) in
+    later (fun () -> answered error data) in
   let together writes =
-    let all error = List.iter (fun (answered, _) -> answered error []) writes in
-    match Engine.write_group disk.engine (List.map snd writes) with
+    pipeline Device.next_job;
+    let all error = later (fun () -> List.iter (fun (answered, _) -> answered error []) writes) in
+    match Engine.write_group ~ahead:true disk.engine (List.map snd writes) with
     | true -> all 0
     | false -> List.iter (fun (answered, (lba, data)) -> alone answered (DoWrite (lba, data))) writes
     | exception (Mirror_set.Lost | Device.Cut_off) -> all eio in
@@ -65,8 +73,19 @@ let commit disk =
     | Some (Together writes, rest) -> together writes; go rest in
   let waiting = List.rev disk.waiting in disk.waiting <- []; disk.bytes <- 0; go waiting
 
+(* While a flush is under way, requests wait for its end, so that more of them share the next one, unless there
+   is much to do meanwhile. *)
+let much = 1 lsl 22
+let go_on disk =
+  match disk.engine.medium.pipeline with
+  | Some { Device.flight = Some _; _ } when disk.bytes < much -> ()
+  | _ -> perform_waiting disk
+
+(* And waits until all are answered. *)
+let commit disk = perform_waiting disk; Option.iter Device.end_flush disk.engine.medium.pipeline
+
 let wait disk length request answered =
-  if disk.bytes + length > longest then commit disk;
+  if disk.bytes + length > longest then perform_waiting disk;
   disk.bytes <- disk.bytes + max size length;
   disk.waiting <- (answered, request) :: disk.waiting
 

@@ -1,5 +1,5 @@
 (* Serves a disk on sockets: NBD clients, and clients that speak the dialogue of the kit, a line per request.
-   One process and no threads: whoever has sent something is served, message by message. *)
+   One process: whoever has sent something is served, message by message. A thread waits for flushes. *)
 
 exception Already of string
 
@@ -82,24 +82,31 @@ let talk_lines disk answer () =
 
 (* Until [stopped]: whoever sends is served. Requests that arrive in one turn wait until it ends. *)
 let run disk ~nbd ~control ~answer ~stopped =
-  let disk = { Nbd.engine = disk; waiting = []; bytes = 0 } and connections = ref [] in
+  let pipeline = disk.Engine.medium.pipeline in
+  let wake = Option.map (fun device -> fst (Lazy.force device.Device.wake)) pipeline in
+  let disk = { Nbd.engine = disk; waiting = []; bytes = 0 } and connections = ref [] and hurry = ref false in
   while not !stopped do
     let sockets choose = List.filter_map (fun c -> if choose c then Some c.socket else None) !connections in
     let doors = if List.length !connections < most_clients then [ nbd; control ] else [] in
-    let reads = doors @ sockets (fun c -> unsent c <= most_unsent) in
-    match Unix.select reads (sockets (fun c -> unsent c > 0)) [] (-1.) with
+    let reads = Option.to_list wake @ doors @ sockets (fun c -> unsent c <= most_unsent) in
+    match Unix.select reads (sockets (fun c -> unsent c > 0)) [] (if !hurry then 0. else -1.) with
     | exception Unix.Unix_error (EINTR, _, _) -> ()
     | readable, writable, _ ->
+        let landed = match pipeline, wake with
+          | Some device, Some wake -> List.memq wake readable && Device.woken device | _ -> false in
         List.iter (fun c ->
             if List.memq c.socket writable then send c;
             if c.open_ && List.memq c.socket readable then receive c;
             if c.open_ then serve c) !connections;
-        Nbd.commit disk;
+        hurry := landed;  (* who is answered now may have more that shares the next flush *)
+        if not landed then Nbd.go_on disk;
         List.iter send !connections;
         let come socket talk = if List.memq socket readable then accept socket talk else [] in
         let late = come nbd (talk_nbd disk) @ come control (talk_lines disk answer) in
         connections := List.filter (fun c -> c.open_) (late @ !connections)
   done;
+  Nbd.commit disk;
+  List.iter send !connections;
   List.iter hang_up !connections
 
 let serve ~folder ~socket ~answer ~close disk =

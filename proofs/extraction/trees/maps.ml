@@ -9,8 +9,12 @@ type form = { geometry : geometry; pages : int }
 
 let blocks_of { geometry = g; pages } = 3 + g.log_blocks + (2 * g.slot_blocks) + g.data_blocks + pages
 
-(* Whatever runs a program for one device. *)
-type medium = { run : 'a. (block, 'a) program -> 'a }
+(* Whatever runs a program for one device. `last` says of a result that its last flush may go on while the next
+   job runs, and where that one may write meanwhile. [pipeline] is the device, if it can do that. *)
+type medium = {
+  run : 'a. ?last:('a -> (int -> bool) option) -> (block, 'a) program -> 'a;
+  pipeline : Device.t option;
+}
 
 let blocks = Bytes_blocks.blocks
 let bits = 6  (* of a digit of a key: a node has at most 64 kids *)
@@ -29,15 +33,24 @@ let format medium { geometry; pages } =
   if pages = 0 then Option.map whole (medium.run (format blocks geometry))
   else Option.map trees (medium.run (tree_format blocks bits (levels geometry.disk_blocks, pages) geometry))
 
-let perform medium memory places request =
-  match memory with
-  | Whole y -> let (y, r), data = medium.run (perform blocks y places request) in ((Whole y, r), data)
-  | Trees y -> let (y, r), data = medium.run (tree_perform blocks bits y places request) in ((Trees y, r), data)
+(* `last_flush` of PipelinedMachine.v: with [ahead], the last flush of what is answered ok goes on. *)
+let one ahead spare = if ahead then Some (function (y, Ok), _ -> Some (spare y) | _ -> None) else None
+let all ahead spare = if ahead then Some (function y, true -> Some (spare y) | _ -> None) else None
 
-let write_group medium memory places writes =
+let perform ~ahead medium memory places request =
   match memory with
-  | Whole y -> let y, all = medium.run (write_group blocks y places writes) in (Whole y, all)
-  | Trees y -> let y, all = medium.run (tree_group blocks bits y places writes) in (Trees y, all)
+  | Whole y -> let (y, r), data =
+      medium.run ?last:(one ahead spare_address) (perform blocks y places request) in ((Whole y, r), data)
+  | Trees y -> let (y, r), data =
+      medium.run ?last:(one ahead tree_spare_address) (tree_perform blocks bits y places request) in
+      ((Trees y, r), data)
+
+let write_group ~ahead medium memory places writes =
+  match memory with
+  | Whole y -> let y, ok =
+      medium.run ?last:(all ahead spare_address) (write_group blocks y places writes) in (Whole y, ok)
+  | Trees y -> let y, ok =
+      medium.run ?last:(all ahead tree_spare_address) (tree_group blocks bits y places writes) in (Trees y, ok)
 
 let maintain medium memory upkeep =
   match memory with
