@@ -11,6 +11,7 @@ from conformance.programs.writer import Writer
 
 FULL_ONE_IN = 6  # programs
 ROUNDS = (1, 2, 3, 5)  # times that the disk is written anew, a snapshot before each
+SMALL = (0, 0, 1, 4)  # snapshots and single blocks at the end
 BRIM_ONE_IN = 16  # steps of such a program
 
 
@@ -45,9 +46,13 @@ class FullWriter(Writer):
 
     def _write_to_the_brim(self) -> None:
         """Write the whole disk at once, then a half, then a half of the rest, and so on, so that
-        some write fits where little is free."""
+        some write fits where little is free. Often snapshots and single blocks follow, which take
+        what a target needs to keep account of them."""
         lba, count = 0, self._blocks
         while count:
             self._write_at(lba, count)
             lba = lba + count if count < self._blocks else 0
             count = -(-(self._blocks - lba) // 2) if self._blocks > 1 else 0
+        for _ in range(self._one_of(SMALL) if "snapshot" in self._capabilities else 0):
+            self._add("snapshot")
+            self._write_at(self._upto(self._blocks - 1))

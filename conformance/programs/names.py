@@ -9,17 +9,21 @@ from conformance.contract.source import Source, rarely
 
 LONGEST = 64  # characters
 ALLOWED = string.ascii_letters + string.digits + "._-"
+STEM_ONE_IN = 8  # programs
 LENGTHS = (1, 1, 2, 3, 8, 31, 32, 33, 63, 64)
 SPECIAL = (".", "..", "-", "--", "_", "-n", ".a", "0", "A" * LONGEST, "live", "a.b_c-D9")
+STEM = 62  # characters that all names have in common, where they do: a cut leaves them alike
 SWAPPED = str.maketrans("._", "_.")  # what who escapes names may confuse
 # The characters on both sides of each allowed range, and others that are easily let through.
 NEIGHBOURS = "/:@[`{^,+'\"\\ *?\t\n\r\x00\x1f\x7f\x80é٠Ａſ"
 
 
-def some(choose: Source, count: int) -> list[str]:
-    """Return `count` different allowed names: easy to read in most programs, alike in some."""
-    names = [f"s{number + 1}" for number in range(count)]
-    if rarely(choose, 3):
+def some(choose: Source, count: int, begin: str = "") -> list[str]:
+    """Return `count` different allowed names: easy to read in most programs, alike in some.
+
+    If `begin` is a stem, all of them have it in common."""
+    names = [called(f"s{number + 1}", begin) for number in range(count)]
+    if not begin and rarely(choose, 3):
         names[0] = allowed(choose)
         for at in range(1, count):
             like = names[choose.randrange(at)]
@@ -27,6 +31,19 @@ def some(choose: Source, count: int) -> list[str]:
             if name not in names:
                 names[at] = name
     return names
+
+
+def stem(choose: Source) -> str:
+    """Return the beginning of all names of a program: mostly nothing, or as much as leaves room
+    for what tells them apart. Who cuts names off, or compares only a part, takes them for one."""
+    if not rarely(choose, STEM_ONE_IN):
+        return ""
+    return "".join(ALLOWED[choose.randrange(len(ALLOWED))] for _ in range(STEM))
+
+
+def called(name: str, begin: str) -> str:
+    """Return the name behind a stem, as long as names may be; if it has the stem, as it is."""
+    return (begin + name)[-LONGEST:]
 
 
 def near(choose: Source, like: str) -> str:

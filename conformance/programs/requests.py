@@ -18,6 +18,7 @@ Value = TypeVar("Value")
 
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
 LARGEST = 300  # blocks of a disk of which all views are read back
+MOST_BYTES = 1 << 22  # of a disk: it is read in one request
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
@@ -58,7 +59,8 @@ class RequestWriter:
             for mostly in (None, ANYWHERE)
         ]
         self._tags = Tags(choose, options)
-        self._names = names.some(choose, self._one_of(SNAPSHOTS))
+        self._stem = names.stem(choose)
+        self._names = names.some(choose, self._one_of(SNAPSHOTS), self._stem)
         if begun:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
         self._named = ""  # in the last change of a snapshot
@@ -78,7 +80,8 @@ class RequestWriter:
 
     def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
         """Return the sizes of disks, of which one is drawn."""
-        return SIZES
+        size = hello.get("block_size", 1)
+        return [blocks for blocks in SIZES if blocks == 1 or blocks * size <= MOST_BYTES]
 
     def _write_at(self, lba: int, count: int = 1) -> None:
         """Write, unless too many devices are away, which a power cut may have caused."""

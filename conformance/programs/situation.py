@@ -78,6 +78,18 @@ class ViewTree:
             self._own.add(self._points)
         self._move(name, self._points)
 
+    def ancestors(self) -> list[str]:
+        """Return the snapshots that live came from, the oldest first."""
+        found: list[str] = []
+        view = self._origin
+        while view is not None:
+            if isinstance(view, str):
+                found.insert(0, view)
+                view = self.views[view]
+            else:
+                view = self._removed[view]
+        return found
+
     def shape(self) -> Feature:
         """Return the shape of the tree: what is below each view, where live is, what was written
         between two views, and which of them are deleted.
@@ -170,6 +182,10 @@ class Situation:
     def views(self) -> Mapping[str, View]:
         """Return the snapshots, oldest first, each with the view that it came from."""
         return self._tree.views
+
+    def ancestors(self) -> list[str]:
+        """Return the snapshots that live came from, the oldest first."""
+        return self._tree.ancestors()
 
     def shape(self) -> Feature:
         """Return the shape of the tree of views."""

@@ -19,14 +19,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.contract.source import rarely
-from conformance.programs.requests import SIZES, Request
+from conformance.programs.requests import MOST_BYTES, Request
 from conformance.programs.swarm import FUA, NEEDS, OPENINGS
 from conformance.programs.wide_devices import PIECES, DevicesWriter
 from conformance.programs.wide_snapshots import STRIDES
 from conformance.programs.writer import TIMES
 
 LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2
-MOST_BYTES = 1 << 22  # of such a disk: it is read in one request
 MOST_PIECES = 120
 TURNS = (6, 12, 24)  # writes, most of the whole disk
 MOST_TURNED = 600  # blocks
@@ -55,7 +54,8 @@ class WideWriter(DevicesWriter):
 
     def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
         size = hello.get("block_size", 1)
-        return *SIZES, *SIZES, *(blocks for blocks in LARGE if blocks * size <= MOST_BYTES)
+        usual = super()._sizes(hello)
+        return *usual, *usual, *(blocks for blocks in LARGE if blocks * size <= MOST_BYTES)
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
@@ -137,7 +137,7 @@ class WideWriter(DevicesWriter):
             if others and rarely(self._choose, OTHER_ONE_IN):
                 op = self._one_of(others)
                 if op in ("snapshot", "delete"):
-                    if (op == "delete") == ("m0" in self._now.views):
+                    if (op == "delete") == (self._called("m0") in self._now.views):
                         self._request_of_name(op, "m0")
                 elif op in OPENINGS:
                     self._open((op,))

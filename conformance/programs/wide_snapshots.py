@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from conformance.contract.source import rarely
 from conformance.programs.full import FullWriter
+from conformance.programs.names import called
 from conformance.programs.swarm import NEEDS, OPENINGS
 
 # Snapshots that are there at once: one more than a power of 2.
@@ -20,6 +21,8 @@ LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer bloc
 MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
 BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
+FREED_ONE_IN = 2  # deletions: what was deleted so far is freed before the next one
+FREES = ("clean", "settle")
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 # What comes while much is left to do; `open` stands for an opening.
@@ -70,8 +73,8 @@ class SnapshotsWriter(FullWriter):
 
     def _prune(self) -> None:
         """Take snapshots of a full disk that branch from each other, and delete them. The few
-        single writes in between meet a deleted snapshot that is freed in part. Every second time
-        the disk is opened again then."""
+        single writes in between meet a deleted snapshot that is freed in part, often while others
+        are freed whole. Every second time the disk is opened again then."""
         if not {"snapshot", "delete"} <= self._capabilities:
             return
         self._write_at(0, self._blocks)
@@ -83,13 +86,18 @@ class SnapshotsWriter(FullWriter):
                 self._request_of_name("snapshot", name)
             self._branch_off()
             self._change()
-            order = self._upto(3)  # 0: the oldest first
+            order = self._upto(5)  # 0: the oldest first
             if order == 1:
                 names.reverse()
-            elif order > 1:
+            elif order < 4:
                 names.sort(key=lambda name: self._upto(1000))
+            elif ancestors := self._now.ancestors():  # branches beside live stay
+                names = ancestors
             for name in names[: 1 + self._upto(len(names) - 1)]:
                 self._request_of_name("delete", name)
+                frees = [kind for kind in FREES if NEEDS[kind] in self._capabilities]
+                if frees and rarely(self._choose, FREED_ONE_IN):
+                    self._add(self._one_of(frees))
                 for _ in range(self._one_of(BEHIND)):
                     self._write_at(self._upto((self._blocks - 1) // self._one_of((1, 4, 16))))
             if self._upto(1):
@@ -99,9 +107,10 @@ class SnapshotsWriter(FullWriter):
             self._read_back()
 
     def _branch_off(self) -> None:
-        """Revert to any of the snapshots, every second time."""
+        """Revert to any of the snapshots, every second time, often to the first."""
         if self._now.views and "revert" in self._capabilities and self._upto(1):
-            self._request_of_name("revert", self._one_of(list(self._now.views)))
+            some = list(self._now.views)
+            self._request_of_name("revert", some[0] if self._upto(1) else self._one_of(some))
 
     def _change(self) -> None:
         """Write a range, or blocks at some distance. After the latter most blocks are still shared,
@@ -162,9 +171,13 @@ class SnapshotsWriter(FullWriter):
         self._requests.append({"op": "unmap", "lba": lba, "count": count})
         self._now.note("unmap", lbas=range(lba, lba + count))
 
+    def _called(self, name: str) -> str:
+        return called(name, self._stem)
+
     def _request_of_name(self, op: str, name: str) -> None:
         if self._beyond():
             return
+        name = self._called(name)
         self._requests.append({"op": op, "name": name})
         if (op == "snapshot") != (name in self._now.views):
             self._now.note(op, name)

@@ -21,6 +21,7 @@ CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes befo
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
+PICKED_ONE_IN = 2  # runs of equal blocks: some of them are written one by one
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -198,8 +199,20 @@ class Writer(RequestWriter):
                 self._leave_alone()
         else:
             self._requests.append(request)
+            if kind == "write":
+                self._pick_apart(request)
             if kind == "restart" and "crash" in self._kinds and rarely(self._choose, CLOSED_ONE_IN):
                 self._crash()
+
+    def _pick_apart(self, write: Request) -> None:
+        """Write single blocks over a run of equal ones, often the first of them: what they share is
+        given up by one after another.
+        """
+        lba, count = write["lba"], len(write["tags"])
+        alike = count > 2 and len({*write["tags"]}) == 1 and lba + count <= self._blocks
+        if alike and rarely(self._choose, PICKED_ONE_IN):
+            for _ in range(2 + self._upto(2)):
+                self._write_at(lba + self._one_of((0, 0, count - 1, self._upto(count - 1))))
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what

@@ -62,7 +62,13 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
         "compression": [False, False, True],
         "deduplication": [False, False, True],
     },
-    "redo-vmfs": {**REDO_LOG, "block_bytes": [512, 4096]},  # 4096: tables of several sectors
+    "redo-vmfs": {
+        **REDO_LOG,
+        # 4096: tables of several sectors; 65536: several tables
+        "block_bytes": [512, 4096, 65536, 65536],
+        "cache_bytes": [0, 0, 0, 1 << 17, 1 << 18],
+        "cache_block_bytes": [1 << 16],  # each block size divides it
+    },
     "redo-se": REDO_LOG,
     "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
     "in-place-raid5": {

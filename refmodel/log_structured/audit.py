@@ -104,7 +104,9 @@ def _segments(state: DiskState) -> Iterator[str]:
 
 
 def _pages(state: DiskState) -> Iterator[str]:
-    """Yield reachable pages that are not in use, and unreachable marked pages that are."""
+    """Yield reachable pages that are not in use, unreachable marked pages that are, and a number
+    of pages of which nobody knows.
+    """
     reachable: set[int] = set()
     for tree in state.service_maps:
         reach(tree, tree.root, 0, LAST, reachable)
@@ -119,6 +121,10 @@ def _pages(state: DiskState) -> Iterator[str]:
         yield f"pages {sorted(free)} are reachable and free"
     if state.pages.used_count != len(reachable):
         yield f"{len(reachable)} pages are in use, {state.pages.used_count} are counted"
+    pages, most = state.pages, state.pages.unused.pages - 1  # without page 0
+    known = pages.used_count + len(pages.pending) + len(pages.of_changes) + pages.free_count
+    if known != most and not pages.unused.unknown:
+        yield f"{most - known} of {most} pages are neither free nor in use"
 
 
 def reach(tree: Tree[Any], page: int, low: int, end: int, reachable: set[int]) -> None:

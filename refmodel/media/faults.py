@@ -18,6 +18,7 @@ EVERYWHERE = "@all"
 WRONG_ONE_IN = 6  # writes
 WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # the same for a fault that begins on request
 MOST_IOS = 60  # the I/Os of a device before it vanishes, at most
+AT_OPENING = 6  # the same, where it vanishes next to a power cut
 
 
 class FaultyDevice:
@@ -130,12 +131,13 @@ class VanishingDevice(FaultyDevice):
             raise OSError(errno.ENODEV, f"{self.name} has vanished")
 
 
+VANISHES = "vanishing-device"
 FAULTS: dict[str, type[FaultyDevice]] = {
     "lying-flush": LyingFlush,
     "bit-flip": BitFlip,
     "lost-write": LostWrite,
     "misdirected-write": MisdirectedWrite,
-    "vanishing-device": VanishingDevice,
+    VANISHES: VanishingDevice,
 }
 
 
@@ -195,6 +197,16 @@ class FaultySupply(PowerSupply):
         state["wrong one in"] = choose.choice(WRONG_WHILE_ASKED_ONE_IN)
         self._faults[name].append(fault)
         self._put_between(name)
+
+    def restore(self, seed: int, kept: list[int] | None = None) -> None:
+        """Switch the power on. A device that was to vanish often does so while the disk is opened:
+        then it alone may have what was in flight, and nobody knows.
+        """
+        super().restore(seed, kept)
+        for name, (choose, state) in self._states.items():
+            vanishing = VANISHES in self._faults[name] and state.get("left", -1) >= 0
+            if vanishing and choose.randrange(2):
+                state["left"] = choose.randrange(AT_OPENING)
 
     def end(self, index: int) -> None:
         """Remove the faults of one device; what went wrong stays wrong."""

@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the eleventh power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes in
+    """From the 14th power cut of a trace on, block 3 of 8 to 10 blocks reads as zeroes in
     snapshots.
     """
 
@@ -18,12 +18,12 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 10
-            and 6 <= self._blocks <= 8
+            self._crashes > 13
+            and 8 <= self._blocks <= 10
             and message["op"] == "read"
             and "view" in message
             and answer["ok"]
-            and message["lba"] <= 2 < message["lba"] + message["count"]
+            and message["lba"] <= 3 < message["lba"] + message["count"]
         ):
-            answer["tags"][2 - message["lba"]] = 0
+            answer["tags"][3 - message["lba"]] = 0
         return answer

@@ -13,7 +13,17 @@ from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
 from conformance.contract.tagged_block import ALIKE
 from conformance.judging.oracles.model import judge_one
-from conformance.programs import array, full, generate, names, overlap, power_cuts, swarm, writer
+from conformance.programs import (
+    array,
+    full,
+    generate,
+    names,
+    overlap,
+    power_cuts,
+    requests,
+    swarm,
+    writer,
+)
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
@@ -219,9 +229,11 @@ def test_a_situation_knows_the_tree_of_views() -> None:
         tree.note(op, name)
     assert tree.views == {"a": None, "b": "a", "c": "a"}
     assert tree.shape() == (0, False, (0, True, (0, True), (1, False)))
+    assert tree.ancestors() == ["a", "c"]
     before = tree.shape_after("delete", "a")
     tree.note("delete", "a")
     assert set(tree.views) == {"b", "c"} and tree.shape() == before
+    assert tree.ancestors() == ["c"], "a deleted branching point is none"
     # they may share what was in the deleted one, until one of them goes
     assert before == (0, False, (-3, True, (0, True), (1, False)))
     tree.note("revert", "b")
@@ -458,3 +470,35 @@ def test_names_differ_in_what_is_escaped() -> None:
     drawn = [names.some(random.Random(seed), 4) for seed in range(400)]
     escaped = [{name.replace(".", "_") for name in some} for some in drawn]
     assert sum(len(some) < 4 for some in escaped) > 5
+
+
+def test_in_some_programs_all_names_differ_at_their_end_only() -> None:
+    """Who cuts names at 32 or 63 characters, or compares so many of them, takes them for one."""
+    alike = 0
+    for program in programs(200):
+        taken = {one["name"] for one in program if one["op"] == "snapshot"}
+        taken = {name for name in taken if NAME.fullmatch(name)}
+        alike += len(taken) > 1 and len({name[:62] for name in taken}) == 1
+        assert all(len(name) <= names.LONGEST for name in taken)
+    assert 8 < alike < 60, alike
+
+
+def test_runs_of_equal_blocks_are_written_over_one_by_one() -> None:
+    apart, options = 0, {"deduplication": True}
+    for seed in range(150):
+        program = generate.program(random.Random(seed), HELLO, 30, options=options)
+        for fill, one, two in zip(program, program[1:], program[2:], strict=False):
+            if fill["op"] == "write" and len(fill["tags"]) > 2 and len({*fill["tags"]}) == 1:
+                inside = range(fill["lba"], fill["lba"] + len(fill["tags"]))
+                singles = [
+                    other["op"] == "write" and len(other["tags"]) == 1 and other["lba"] in inside
+                    for other in (one, two)
+                ]
+                apart += all(singles) and one["lba"] == fill["lba"] != two["lba"]
+    assert apart > 10, apart
+
+
+def test_a_disk_of_large_blocks_has_few_of_them() -> None:
+    """A whole view is read in one request."""
+    drawn = programs(60, block_size=65536)
+    assert max(program[0]["blocks"] for program in drawn) * 65536 == requests.MOST_BYTES

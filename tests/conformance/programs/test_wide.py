@@ -1,6 +1,7 @@
 """Wide programs: what the usual ones hardly ever have is in them, and honest targets pass."""
 
 import random
+import re
 from itertools import islice, pairwise
 
 import pytest
@@ -9,8 +10,7 @@ from conformance.campaign.driver import drive
 from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate
 from conformance.programs.generate import Request
-from conformance.programs.requests import SIZES
-from conformance.programs.wide import MOST_BYTES
+from conformance.programs.requests import MOST_BYTES, SIZES
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES}
@@ -25,7 +25,7 @@ def programs(number: int) -> list[list[Request]]:
 
 
 def test_the_shapes_are_in_them() -> None:
-    some = programs(60)
+    some = programs(66)
     most_views = most_openings = around = pieces = 0
     for program in some:
         names: set[str] = set()
@@ -160,3 +160,22 @@ def test_the_power_fails_before_and_while_devices_are_away() -> None:
             away += request["op"] == "crash" and failed >= 2
         both += whole > 3 and away > 3
     assert both > 5, both
+
+
+def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
+    """Then that one is freed in part while single blocks are written, and the others are gone."""
+    freed = 0
+    for program in programs(120):
+        some = [one for one in program[:150] if one["op"] != "read"]
+        ops = ["single" if len(one.get("tags", ())) == 1 else one["op"] for one in some]
+        steps = "".join({"delete": "d", "clean": "c", "single": "w"}.get(op, ".") for op in ops)
+        freed += re.search("dw*cw*dw", steps) is not None
+    assert freed > 3, freed
+
+
+def test_the_names_of_a_shape_may_differ_at_their_end_only() -> None:
+    alike = 0
+    for program in programs(100):
+        taken = {one["name"] for one in program[:60] if one["op"] == "snapshot"}
+        alike += len(taken) > 1 and len({name[:60] for name in taken}) == 1
+    assert alike > 3, alike

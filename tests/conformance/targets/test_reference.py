@@ -12,6 +12,7 @@ from conformance.campaign.batches import Part, Plan, drive
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import Event, Passed, Trace
 from conformance.judging import oracles
+from conformance.programs.requests import MOST_BYTES, SIZES
 from conformance.targets import reference
 from conformance.targets.base import Unusable
 from refmodel.adapter import operations
@@ -22,7 +23,18 @@ from refmodel.log_structured import scrub
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import Findings
 from refmodel.media.faults import FAULTS
+from refmodel.redolog.geometry import SECTOR_ENTRIES, TABLE_ENTRIES, plan
 from refmodel.registry import DEFAULT
+
+
+def test_some_chains_have_several_grain_tables_and_several_sectors_of_one() -> None:
+    tables, sectors = [], []
+    for size in reference.KNOBS["redo-vmfs"]["block_bytes"]:
+        shapes = [plan("redo-vmfs", n, block_bytes=size) for n in SIZES if n * size <= MOST_BYTES]
+        tables.append(max(shape.tables for shape in shapes))
+        grains = max(shape.blocks * shape.block_grains for shape in shapes)
+        sectors.append(min(grains, TABLE_ENTRIES) // SECTOR_ENTRIES)
+    assert max(tables) > 1 and max(sectors) > 1, (tables, sectors)
 
 
 def test_in_some_traces_devices_go_wrong_for_a_while() -> None:

@@ -32,6 +32,20 @@ def test_no_step_does_more_than_its_share(folder: Path) -> None:
     disk.abandon()
 
 
+def test_a_page_that_is_neither_free_nor_in_use_is_found(
+    make: Callable[..., LogStructuredDisk],
+) -> None:
+    disk = make(64, segments=200)
+    for lba in range(64):
+        disk.write(lba, block(lba + 1))
+    disk.checkpoint()
+    assert audit(disk.state) == []
+    disk.state.pages.unused.allocate()
+    (problem,) = audit(disk.state)
+    assert "1 of" in problem and "neither free nor in use" in problem
+    disk.abandon()
+
+
 @pytest.mark.parametrize("written", [0, 1, 5])
 def test_what_comes_between_freeze_and_commit_survives(
     make: Callable[..., LogStructuredDisk], folder: Path, written: int
