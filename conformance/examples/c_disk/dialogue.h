@@ -1,8 +1,6 @@
-/* The dialogue of the conformance kit in C or C++: read a request per line, write an answer per
- * line.
+/* The dialogue of the conformance kit in C or C++: a request per line in, an answer per line out.
  *
- * A request is one JSON object on one line. Its values are strings and integers; `cut` alone is an
- * object, of integers:
+ * A request is a JSON object of strings and integers; only its `cut` is an object, of integers:
  *
  *     struct request *q;
  *     while ((q = read_request())) {
@@ -11,10 +9,9 @@
  *         free_request(q);
  *     }
  *
- * docs/traces.md lists the requests. This header needs the C library only. Each answer function
- * writes one line to stdout and flushes it, with the id of the request. A program that answers
- * several requests at a time (version 2 of the dialogue) may call them from any thread, and calls
- * cut_power() before it answers a crash: what was read before is then not answered any more.
+ * docs/traces.md lists the requests. An answer function writes one line with the id of the request
+ * to stdout, and flushes it; with several requests in flight (version 2) any thread may call it.
+ * Call cut_power() before a crash is answered: what was read before is not answered any more.
  */
 #ifndef CONFORMANCE_DIALOGUE_H
 #define CONFORMANCE_DIALOGUE_H
@@ -49,10 +46,10 @@ struct request {
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER; /* guards stdout and `life` */
 static int life;
 
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static int base64_value(int c)
 {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *found = c ? strchr(alphabet, c) : NULL;
     return found ? (int)(found - alphabet) : -1;
 }
@@ -150,12 +147,9 @@ static struct request *read_request(void)
     q->device = integer(line, "device");
     q->seconds = integer(line, "seconds");
     copy_string(line, "mode", q->mode);
-    char *cut = field(line, "cut");
-    if (cut && *cut == '{') {
-        q->cut_after = integer(cut, "after");
-        q->cut_seed = integer(cut, "seed");
-    }
-    char *fua = field(line, "fua");
+    char *cut = field(line, "cut"), *fua = field(line, "fua");
+    q->cut_after = cut ? integer(cut, "after") : 0;
+    q->cut_seed = cut ? integer(cut, "seed") : 0;
     q->fua = fua && *fua == 't';
     char *data = field(line, "data"); /* last: decoding it in place ends the text */
     if (data && *data == '"') {
@@ -175,8 +169,6 @@ static void cut_power(struct request *crash)
 
 static void print_base64(const unsigned char *data, size_t bytes)
 {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t at = 0; at < bytes; at += 3) {
         size_t left = bytes - at;
         uint32_t bits = (uint32_t)data[at] << 16 | (left > 1 ? (uint32_t)data[at + 1] << 8 : 0) |
