@@ -111,10 +111,12 @@ class FileDevice:
             os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Close the file, if it is open."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        """Close the file, if it is open. Once at most, also if Ctrl-C interrupts it: another file may
+        have its number then.
+        """
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
     def __del__(self) -> None:
         self.close()  # nobody closes a device on which a power cut was never decided

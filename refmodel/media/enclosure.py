@@ -122,9 +122,9 @@ class Enclosure:
         for device in self._open.values():
             device.close()
         self._open.clear()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        lock, self._lock = self._lock, -1  # closed once, also if Ctrl-C interrupts it
+        if lock >= 0:
+            os.close(lock)
 
     def _numbers(self, suffix: str) -> list[int]:
         matches = (
