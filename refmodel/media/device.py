@@ -111,7 +111,7 @@ class FileDevice:
             os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Close the file, if it is open. Once at most, also if Ctrl-C interrupts it: another file may
+        """Close the file, if it is open: once, also if Ctrl-C interrupts it, since another file may
         have its number then.
         """
         file, self._file = self._file, -1
