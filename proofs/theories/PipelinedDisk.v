@@ -323,19 +323,7 @@ Proof.
     (Done (y1, false)) (λ r fr, Done (T.logged bits y1 r fr, true))).
   assert (∀ y1 f1, tree_represents_of y1 f1 d → crash_safe (writes_left tree_recoverable (T.shape y1) d ws)
     (writes_end T.shape tree_represents_of (T.shape y1) d ws) (k y1) (Medium f1 [])) as Hsafe.
-  { intros y1 f1 Hy1. assert (crash_safe (writes_left tree_recoverable (T.shape y1) d ws)
-      (writes_end T.shape tree_represents_of (T.shape y1) d ws) (Done (y1, false)) (Medium f1 [])) as Hnone.
-    { split; [eapply tree_safe_of; [done|by left]|]. by exists f1. }
-    destruct Hy1 as [Hsize1 (s0 & x0 & m & Hy1 & Hc & Ht)].
-    apply (@crash_safe_group_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f1 d); simpl.
-    - done.
-    - intros f' Hf'. left. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
-    - intros Hws f' Hf'. right. split; [done|]. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
-    - done.
-    - intros r fr f' Hr Hws Hy'.
-      assert (tree_represents_of (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew
-        by (split; [done|by eapply tree_logged]).
-      split; [eapply tree_safe_of; [done|]; by right|]. by exists f'. }
+  { intros y1 f1 Hy1. by apply crash_safe_tree_group_log. }
   eapply (framed_tree_room _ _ (writes_end T.shape tree_represents_of (T.shape y) d ws) _ y k);
     [done|by left| |].
   - intros y1 f1 Hy1 Hshape. rewrite <-Hshape. split; [|by apply Hsafe].

@@ -147,25 +147,32 @@ Qed.
 
 (** ** Several writes in one record *)
 
+Lemma crash_safe_tree_group_log y f d places ws : tree_represents_of y f d →
+  crash_safe (writes_left (T.shape y) d ws) (writes_end (T.shape y) d ws)
+    (group_log (T.shape y) (T.next_record y) (T.room_for y) (T.free y) places ws
+      (Done (y, false)) (λ r fr, Done (T.logged bits y r fr, true))) (Medium f []).
+Proof.
+  intros Hy. assert (crash_safe (writes_left (T.shape y) d ws) (writes_end (T.shape y) d ws) (Done (y, false))
+    (Medium f [])) as Hnone.
+  { split; [eapply tree_safe_of; [done|by left]|]. by exists f. }
+  destruct Hy as [Hsize (s0 & x0 & m & Hy & Hc & Ht)].
+  apply (@crash_safe_group_log _ _ torn (held_by y s0 x0) _ _ _ (with_maps y m) f d); simpl.
+  - done.
+  - intros f' Hf'. left. rewrite <-Hsize. by exists s0, (T.pages y), x0.
+  - intros Hws f' Hf'. right. split; [done|]. rewrite <-Hsize. by exists s0, (T.pages y), x0.
+  - done.
+  - intros r fr f' Hr Hws Hy'.
+    assert (tree_represents_of (T.logged bits y r fr) f' (written_all d ws)) as Hnew
+      by (split; [done|by eapply tree_logged]).
+    split; [eapply tree_safe_of; [done|]; by right|]. by exists f'.
+Qed.
+
 Lemma crash_safe_tree_group y f d places ws : tree_represents_of y f d →
   crash_safe (writes_left (T.shape y) d ws) (writes_end (T.shape y) d ws) (T.write_group bits y places ws)
     (Medium f []).
 Proof.
   intros [Hsize Hy]. unfold T.write_group. eapply crash_safe_tree_room; [done|rewrite Hsize; by left|].
-  clear f Hy. intros y1 f Hy <- Hsize1. rewrite Hsize in Hsize1. clear Hsize. apply (conj Hsize1) in Hy.
-  assert (crash_safe (writes_left (T.shape y1) d ws) (writes_end (T.shape y1) d ws) (Done (y1, false))
-    (Medium f [])) as Hnone.
-  { split; [eapply tree_safe_of; [done|by left]|]. by exists f. }
-  destruct Hy as [_ (s0 & x0 & m & Hy & Hc & Ht)].
-  apply (@crash_safe_group_log _ _ torn (held_by y1 s0 x0) _ _ _ (with_maps y1 m) f d); simpl.
-  - done.
-  - intros f' Hf'. left. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
-  - intros Hws f' Hf'. right. split; [done|]. rewrite <-Hsize1. by exists s0, (T.pages y1), x0.
-  - done.
-  - intros r fr f' Hr Hws Hy'.
-    assert (tree_represents_of (T.logged bits y1 r fr) f' (written_all d ws)) as Hnew
-      by (split; [done|by eapply tree_logged]).
-    split; [eapply tree_safe_of; [done|]; by right|]. by exists f'.
+  intros y1 f1 Hy1 <- Hsize1. apply crash_safe_tree_group_log. split; [congruence|done].
 Qed.
 
 (** ** Upkeep *)
