@@ -71,8 +71,9 @@ def _comes_apart(event: Event, trace: Trace) -> bool:
     answer = answer_of(event)
     if trace.hello.get("atomic") == "block" and event["op"] in ("write", "unmap"):
         return answer in ("cut", "unknown-outcome") or trace.hello["crash_profile"] == "prefix"
-    late = trace.overlapping or trace.hello.get("protocol", 1) >= 2
-    return late and answer == "unknown-outcome" and event["op"] not in CHANGE_NOTHING
+    if answer != "unknown-outcome" or event["op"] in CHANGE_NOTHING:
+        return False
+    return trace.hello.get("protocol", 1) >= 2 or trace.overlapping
 
 
 def _opinions(
