@@ -20,7 +20,7 @@ run: setup ## check the contract, run the engine through 200 traces, judge each 
 
 test: setup ## run all tests that need no other engine or server (20 min)
 	@tools/setup test
-	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck tests/crosscheck tests/experiments $(ARGS)
+	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck tests/crosscheck tests/experiments tests/documents $(ARGS)
 
 lint: setup ## check style (ruff), types (mypy, tests too) and the layers of imports (import-linter)
 	@.venv/bin/ruff check --quiet .

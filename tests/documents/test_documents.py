@@ -1,0 +1,87 @@
+"""What the documents say: links, targets of make, counts, and the example of the README."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from refmodel.bugs.registry import BUGS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+OWN_MAKEFILE = ("proofs",)  # folders whose pages speak of a Makefile of their own
+
+
+def pages() -> list[Path]:
+    """Return the Markdown pages of the project."""
+    listed = [*ROOT.glob("*.md")]
+    for folder in ("docs", "specs", "proofs", "conformance", "experiments", "workloads"):
+        listed += (ROOT / folder).rglob("*.md")
+    return sorted(listed)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link into the page may name: its headings, as GitHub names them, and ids."""
+    text = page.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line).lower() for line in headings]
+    return {re.sub(r"[^\w\- ]", "", line.strip()).replace(" ", "-") for line in plain} | {
+        *re.findall(r'<a id="([^"]+)">', text)
+    }
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), f"{page.name} links to {link}"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{page.name} links to {link}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_target_of_make_exists(page: Path) -> None:
+    if page.name == "CHANGELOG.md":
+        return  # it may speak of targets that are gone
+    files = [ROOT / "Makefile", *(ROOT / folder / "Makefile" for folder in OWN_MAKEFILE)]
+    own = page.parent.name in OWN_MAKEFILE
+    rules = "\n".join(file.read_text() for file in files[: None if own else 1])
+    targets = {*re.findall(r"^([a-z][\w-]*):", rules, re.M)}
+    assert {*re.findall(r"`make ([a-z][\w-]*)", page.read_text())} <= targets
+
+
+def test_the_counts_of_the_readme_are_true() -> None:
+    stated = [
+        (ROOT / "proofs" / "theories" / f"{name}.v").read_text()
+        for name in ("Theorems", "TreeTheorems")
+    ]
+    theorems = sum(len(re.findall(r"^Theorem\s+\w+", text, re.M)) for text in stated)
+    index = (ROOT / "docs" / "findings" / "README.md").read_text()
+    findings = index.partition("## Runs")[0].count("\n| ") - 1  # without the heading
+    assert theorems and f"{theorems} theorems" in README
+    assert f"{len(BUGS)} bugs are planted" in README and f"({len(BUGS)} planted bugs)" in README
+    assert f"the kit has {findings} findings" in README
+
+
+def test_the_example_of_the_readme_fails_as_shown(tmp_path: Path) -> None:
+    example = re.search(r"```python\n(.*?)```", README, re.S)
+    assert example
+    (tmp_path / "mine.py").write_text(example[1])
+    command = ["run", "--target", f"exec:{sys.executable} mine.py", "--traces", "20", "--seed", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", *command, "--no-keep", "--json", "found.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1, done.stderr
+    failures = json.loads((tmp_path / "found.json").read_text())["failures"]
+    assert ("missing-refusal", 1) in [(found["class"], found["operations"]) for found in failures]
