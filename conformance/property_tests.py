@@ -111,9 +111,8 @@ def _shrunk(trace: Trace) -> Failure:
         found = shrink(trace, verdict, attempts.send, in_process=bench.in_process)
     finally:
         bench.clear()
-    unfinished = found.timed_out or found.interrupted
     times = (found.failed, found.repeats)
-    return Failure(found.trace, found.verdict, None, trace.operations, *times, unfinished)
+    return Failure(found.trace, found.verdict, None, trace.operations, *times, found.unfinished)
 
 
 def _keep(about: str, failure: Failure) -> None:

@@ -224,7 +224,7 @@ def _shrink(
             trace.operations,
             found.failed,
             found.repeats,
-            found.timed_out or found.interrupted,
+            found.unfinished,
             usual_names(found.trace, bench.usual),
         )
     )

@@ -44,7 +44,7 @@ class Failure:
     before: int  # operations before shrinking
     failed: int = 1  # how many of `repeats` runs of the shrunk trace failed
     repeats: int = 1  # 0 if it was never sent again
-    unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
+    unfinished: bool = False  # shrinking ended early, or what failed was not seen again
     usual: Sequence[str] = ()  # options of the disk that have their usual value
 
     @property

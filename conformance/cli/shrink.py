@@ -80,7 +80,6 @@ def shrink(
         context.exit(STATUS["inconclusive"])
     finally:
         bench.clear()
-    unfinished = found.timed_out or found.interrupted
     shown = Failure(
         found.trace,
         found.verdict,
@@ -88,7 +87,7 @@ def shrink(
         recorded.before or recorded.operations,
         found.failed,
         found.repeats,
-        unfinished,
+        found.unfinished,
         usual_names(found.trace, bench.usual),
     )
     refused = _write(shown, output)

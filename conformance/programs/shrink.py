@@ -46,7 +46,7 @@ class Shrunk:
     """What shrinking found.
 
     `trace` is the shortest trace that failed, and `verdict` its verdict. `failed` of `repeats`
-    times the same program failed again. `timed_out`: the search was not finished."""
+    times the same program failed again. `timed_out`: the time limit ended the search."""
 
     trace: Trace
     verdict: Verdict
@@ -54,6 +54,12 @@ class Shrunk:
     repeats: int
     timed_out: bool = False
     interrupted: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """True if a shorter trace may be found: the search ended early, or what failed was not seen
+        again."""
+        return self.timed_out or self.interrupted or not self.failed
 
 
 def shrink(

@@ -392,7 +392,8 @@ def test_a_trace_that_never_fails_again_ends_where_it_failed() -> None:
     WrongOnce.reads = 0
     factory = Factory("wrong-once", WrongOnce, seconds=10)
     (failure,) = campaign(factory, count=20, ops=30, seed=1, oracles=MODEL).failures
-    assert failure.failed == 0 < failure.repeats and failure.trace.overlapping
+    assert failure.failed == 0 < failure.repeats and failure.unfinished
+    assert failure.trace.overlapping
     assert sum(event["op"] == "read" for event in failure.trace.events) <= 12
     assert failure.trace.operations < failure.before
     assert judge([failure.trace], MODEL)[0].verdict == "fail"

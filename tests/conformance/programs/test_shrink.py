@@ -92,7 +92,7 @@ def test_three_hundred_operations_become_those_that_are_needed() -> None:
         "crash",
         "read",
     ]
-    assert not found.timed_out and (found.failed, found.repeats) == (10, 10)
+    assert not found.unfinished and (found.failed, found.repeats) == (10, 10)
     assert found.trace.events[0]["blocks"] == 1 and len(attempts.tried) < 150
 
 
@@ -195,7 +195,7 @@ def test_a_flaky_failure_is_repeated_and_counted() -> None:
 def test_a_failure_that_never_comes_back_stays_as_it_is() -> None:
     trace = traced([{"op": "create", "blocks": 4}, {"op": "flush"}, {"op": "flush"}])
     found = shrink(trace, Verdict("fail", 1, "stale"), lambda program: None)
-    assert (found.failed, found.repeats) == (0, 10)
+    assert (found.failed, found.repeats) == (0, 10) and found.unfinished
     assert found.trace.events == trace.events[:2] and found.verdict.at == 1
 
 
