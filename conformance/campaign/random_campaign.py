@@ -43,6 +43,7 @@ def campaign(
     crashes: bool = True,
     faulty: tuple[str, ...] = (),
     progress: Callable[[Campaign], None] = lambda result: None,
+    found: Callable[[Campaign], None] = lambda result: None,
     most_failures: int = MOST_FAILURES,
     workers: Workers | None = None,
     minutes: float | None = None,
@@ -56,7 +57,8 @@ def campaign(
     factory has put there: what they excuse is no failure. Ends after `minutes`, too, and when it is
     interrupted. A target that takes several requests at a time gets up to `in_flight` in every
     second trace, unless faults are beyond what it tolerates: what these excuse is known for one
-    request at a time. `kept` goes on behind the last part that was whole.
+    request at a time. `kept` goes on behind the last part that was whole. `found` is called when
+    the last of the failures is new, and again when it is shrunk.
     """
     plan = Plan(
         factory.name,
@@ -91,7 +93,7 @@ def campaign(
     try:
         interrupts.look()  # one may have come while kept failures were sent
         for number, part in () if _enough(result) else workers.parts(plan, first, count, in_part):
-            _merge(result, part, number * plan.length, plan, bench, oracles, progress)
+            _merge(result, part, number * plan.length, plan, bench, oracles, progress, found)
             result.seconds = before + time.monotonic() - started
             if kept and len(part.judged) == plan.length:
                 kept.save(plan, result, number + 1)
@@ -123,6 +125,7 @@ def _merge(
     bench: Bench,
     oracles: Mapping[str, Oracle],
     progress: Callable[[Campaign], None],
+    found: Callable[[Campaign], None],
 ) -> None:
     """Add the results of the part whose first trace has the number `first`."""
     at_once = {name: oracle for name, oracle in oracles.items() if name in FAST}
@@ -138,22 +141,17 @@ def _merge(
         result.judged.append((trace, verdict))
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail" and isinstance(trace, Trace):
+            drawn_as = drawn(trace, verdict)
+            result.failures.append(
+                Failure(trace, drawn_as, number, trace.operations, repeats=0, unfinished=True)
+            )
             if shrinks and judged([trace], at_once, plan.faults)[0].verdict == "fail":
                 result.shrinking = True
                 progress(result)
+                found(result)
                 _shrink(bench, result, trace, verdict, number, at_once)
                 result.shrinking = False
-            else:
-                result.failures.append(
-                    Failure(
-                        trace,
-                        drawn(trace, verdict),
-                        number,
-                        trace.operations,
-                        repeats=0,
-                        unfinished=True,
-                    )
-                )
+            found(result)
             if _enough(result):
                 return
 
@@ -202,11 +200,11 @@ def _shrink(
     number: int,
     oracles: Mapping[str, Oracle],
 ) -> None:
-    """Add the failure to the result, shrunk.
+    """Shrink the last failure of the result.
 
     A failure of a class that was met before most likely is the same bug, so it gets less time.
-    Raises KeyboardInterrupt once the failure is in the result."""
-    met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
+    Raises KeyboardInterrupt once what was found is in the result."""
+    met = any(failure.verdict.kind == verdict.kind for failure in result.failures[:-1])
 
     attempts = Attempts(
         bench, trace, verdict, lambda again: judged([again], oracles, result.faults)[0]
@@ -217,16 +215,14 @@ def _shrink(
     shown = found.trace, found.verdict
     if not found.failed and found.trace.overlapping:
         shown = _cut_behind(*shown, lambda one: judged([one], oracles, result.faults)[0])
-    result.failures.append(
-        Failure(
-            *shown,
-            number,
-            trace.operations,
-            found.failed,
-            found.repeats,
-            found.unfinished,
-            usual_names(found.trace, bench.usual),
-        )
+    result.failures[-1] = Failure(
+        *shown,
+        number,
+        trace.operations,
+        found.failed,
+        found.repeats,
+        found.unfinished,
+        usual_names(found.trace, bench.usual),
     )
     if found.interrupted:
         raise KeyboardInterrupt

@@ -7,6 +7,7 @@ import json
 import os
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,10 @@ from conformance.cli.parameters import (
     target_option,
     write_output,
 )
+from conformance.contract.printable import printable
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
-from conformance.reports import display, folder, machine, terminal
+from conformance.reports import display, evidence, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
 
 TRACES = 1000  # default number of traces of a run
@@ -227,6 +229,7 @@ def run(
                     crashes=crashes == "random",
                     faulty=faulty,
                     progress=progress,
+                    found=lambda result: _tell(kept, result),
                     most_failures=most_failures,
                     workers=crew,
                     minutes=minutes,
@@ -311,6 +314,14 @@ def _keep(kept: KeptFailures | None, result: Campaign) -> None:
             kept.keep(result)
     except OSError as error:
         click.echo(f"failures are not kept: {error.filename}: {error.strerror}", err=True)
+
+
+def _tell(kept: KeptFailures | None, result: Campaign) -> None:
+    """Say what was just found, and keep it: the run may be killed before it ends."""
+    if kept is not None:
+        with suppress(OSError):  # the end of the run says so
+            kept.keep(result)
+    click.echo(printable(evidence.found(result.failures[-1], result.shrinking)), err=True)
 
 
 def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:

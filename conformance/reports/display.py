@@ -47,7 +47,7 @@ def campaign(total: int | None, minutes: float | None) -> Iterator[Callable[[Cam
 def words(result: Campaign) -> str:
     """Return one line such as `1,200, 31/s, coverage 40 of 52, 310 pairs, 2 findings`."""
     if result.shrinking:
-        return f"{len(result.judged):,}, shrinking failure {len(result.failures) + 1}"
+        return f"{len(result.judged):,}, shrinking failure {len(result.failures)}"
     expected = {(op, outcome) for op, outcomes in OUTCOMES.items() for outcome in outcomes}
     happened = sum(1 for one in expected if result.coverage[one])
     speed = len(result.judged) / result.seconds if result.seconds else 0

@@ -80,6 +80,17 @@ def shortened(failure: Failure) -> str:
     return text + (" (shrinking was not finished)" if failure.unfinished else "")
 
 
+def found(failure: Failure, shrinking: bool) -> str:
+    """Return a line about a failure that was just found, or shrunk, such as
+    `failure  trace 2: stale, 33 operations; shrinking`."""
+    text = f"failure  trace {failure.number}: {failure.verdict.kind}"
+    if shrinking:
+        operations = summary.counted(failure.trace.operations, "operation")
+        return f"{text}, {operations}; shrinking takes up to a minute"
+    kept = f": {failure.trace.origin}" if failure.trace.origin else ""
+    return f"{text}, {shortened(failure)}{kept}"
+
+
 def listing(failure: Failure, last: int | None = None) -> list[str]:
     """Return the operations up to the one that failed, one line each; a `>` marks it.
 

@@ -60,6 +60,7 @@ class KeptFailures:
         self._root = folder
         slug = re.sub(r"[^A-Za-z0-9]+", "-", target)[:40].strip("-")
         self._folder = folder / "failures" / f"{slug}-{_digest(target)}"
+        self._written: set[Path] = set()  # by the last `keep`
 
     def run_again(
         self, factory: Factory, oracles: Mapping[str, Oracle], faults: tuple[str, ...]
@@ -91,7 +92,11 @@ class KeptFailures:
         return Again(failures, forgotten, unsent)
 
     def keep(self, campaign: Campaign) -> None:
-        """Keep the shortest trace of each bug; its `origin` is the file then. Raises OSError."""
+        """Keep the shortest trace of each bug; its `origin` is the file then. Raises OSError.
+
+        A trace that an earlier call kept is removed if there is a shorter one of its bug by now."""
+        before, self._written = self._written, set()
+        there = {Path(one.trace.origin) for one in campaign.failures if one.number is None}
         for group in grouped(campaign.failures):
             shown = group[0]
             if shown.number is None:
@@ -103,6 +108,9 @@ class KeptFailures:
             name = f"{shown.verdict.kind}-{_digest(same)}.jsonl"
             traces.write(shown.on_file, self._folder / name)
             shown.trace.origin = str(self._folder / name)
+            self._written.add(self._folder / name)
+        for path in before - self._written - there:
+            _forget(path)
 
     def _traces(self) -> Iterator[tuple[Path, Trace]]:
         for path in sorted(self._folder.glob("*.jsonl")):

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +136,41 @@ def test_an_interrupt_shows_the_kept_failures_that_were_sent(
     shown = found(result)
     assert shown["interrupted"] and shown["traces"] == 0 and len(shown["failures"]) == 1
     assert Path("out/report.html").exists() and len(files()) == 2
+
+
+def test_what_was_found_is_said_and_kept_at_once() -> None:
+    words = ["--target", FAULTY, "--traces", "1000000", "--failures", "1000000", "--jobs", "1"]
+    command = [sys.executable, "-m", "conformance", "run", *words, "--seed", "3"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    first = process.stderr.readline()
+    assert first.startswith("failure  trace ") and "shrinking takes up to a minute" in first
+    second = process.stderr.readline()
+    process.kill()  # as by a host that has no more time
+    process.communicate()
+    *_, file = second.split()
+    assert "stale, shortened from " in second and Path(file) in files()
+
+
+def test_a_trace_that_was_kept_gives_way_to_a_shorter_one_of_its_bug() -> None:
+    bench, keeper = Bench(targets.resolve(FAULTY)), KeptFailures(FOLDER, FAULTY)
+    result = Campaign(FAULTY, 1)
+    for program, unfinished in ((LONG, True), (SHORT, False)):
+        trace = bench.drive(program, 1, {})
+        (verdict,) = judge([trace], MODEL)
+        result.failures = [Failure(trace, verdict, 0, 40, unfinished=unfinished)]
+        keeper.keep(result)
+        (file,) = files()
+        assert file == Path(trace.origin)
+    bench.clear()
+
+
+def test_a_failure_of_an_earlier_run_that_is_found_again_stays_on_file() -> None:
+    (file,) = kept(SHORT)
+    keeper = KeptFailures(FOLDER, FAULTY)
+    (old,) = keeper.run_again(targets.resolve(FAULTY), MODEL, ()).failures
+    result = Campaign(FAULTY, 1, failures=[Failure(old.trace, old.verdict, 7, 40)])
+    keeper.keep(result)  # in the middle of the run
+    result.failures.insert(0, old)
+    keeper.keep(result)
+    assert files() == [file]
