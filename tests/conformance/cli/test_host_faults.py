@@ -58,7 +58,7 @@ def process(
 def test_a_report_that_cannot_be_written_hides_no_verdict() -> None:
     passed, failed = (call(*words, "--json", "/dev/full") for words in (PASSING, FAILING))
     for result, status, verdict in ((passed, 3, "pass "), (failed, 1, "fail ")):
-        assert result.exit_code == status and result.output.startswith(verdict), result.output
+        assert result.exit_code == status and result.stdout.startswith(verdict), result.output
         line = "the report is not written: /dev/full: No space left on device"
         assert result.output.rstrip().endswith(line)
     (kept,) = Path(".conformance/failures").glob("*/*.jsonl")

@@ -149,7 +149,7 @@ def test_what_was_found_is_said_and_kept_at_once() -> None:
     process.kill()  # as by a host that has no more time
     process.communicate()
     *_, file = second.split()
-    assert "stale, shortened from " in second and Path(file) in files()
+    assert "resurrected, shortened from " in second and Path(file) in files()
 
 
 def test_a_trace_that_was_kept_gives_way_to_a_shorter_one_of_its_bug() -> None:

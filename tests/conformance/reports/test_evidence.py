@@ -206,4 +206,4 @@ def test_progress_says_that_a_failure_is_being_shrunk() -> None:
     campaign = failed(failure(WRITE, STALE))
     assert display.words(campaign).endswith("1 findings")
     campaign.shrinking = True
-    assert display.words(campaign).endswith("shrinking failure 2")
+    assert display.words(campaign).endswith("shrinking failure 1")
