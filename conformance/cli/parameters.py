@@ -8,12 +8,9 @@ import click
 
 from conformance import targets
 from conformance.judging import oracles
-from refmodel.core.standard_output import give_up_if_unwritable
-from refmodel.core.whole_file import write_whole
+from refmodel.core.output_file import STDOUT
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
-# An output that is standard output. What a command prints for people goes to stderr then.
-STDOUT = Path("/dev/stdout")
 
 
 class TargetName(click.ParamType[targets.Factory]):
@@ -60,53 +57,6 @@ class Recorded(click.Path):
         if not os.fspath(value):
             self.fail("'' names no file", param, context)
         return Path(os.fsdecode(super().convert(value, param, context)))
-
-
-class Output(click.Path):
-    """A file or a folder that is written at the end of a run. A mistake is reported before the run.
-
-    The folder that it is in must exist, unless it `makes_folders`. If it may be `standard` output,
-    `-` is STDOUT.
-    """
-
-    def __init__(
-        self, *, folder: bool = False, makes_folders: bool = False, standard: bool = False
-    ) -> None:
-        super().__init__(file_okay=not folder, dir_okay=folder, writable=True)
-        self._standard = standard
-        self._makes_folders = folder or makes_folders
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
-    ) -> Path:
-        if self._standard and os.fspath(value) in ("-", str(STDOUT)):
-            return STDOUT
-        if os.fspath(value) in ("", "-"):
-            self.fail(f"'{value}' names no file", param, context)
-        path = Path(os.fsdecode(super().convert(value, param, context)))
-        if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
-            return path
-        if path.is_symlink() and path.is_file():  # what is written replaces the file, not the link
-            path = path.resolve()
-        above = path.absolute().parents
-        folder = next(one for one in above if one.exists()) if self._makes_folders else above[0]
-        if not folder.is_dir():
-            self.fail(f"{path} cannot be written: there is no folder {folder}", param, context)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            self.fail(f"{path} cannot be written: no permission in {folder}", param, context)
-        return path
-
-
-def write_output(path: Path, text: str) -> None:
-    """Write a file, or to standard output. Raises OSError, which names the path."""
-    if path != STDOUT:
-        write_whole(path, text)
-        return
-    try:
-        click.echo(text, nl=False)
-    except OSError as error:
-        give_up_if_unwritable()
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def refuse_same_file(**outputs: Path | None) -> None:

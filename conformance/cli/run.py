@@ -24,20 +24,13 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import (
-    STATUS,
-    STDOUT,
-    Output,
-    oracle_option,
-    refuse_same_file,
-    target_option,
-    write_output,
-)
+from conformance.cli.parameters import STATUS, oracle_option, refuse_same_file, target_option
 from conformance.contract.printable import printable
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, evidence, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
+from refmodel.core.output_file import STDOUT, Output, write_output
 
 TRACES = 1000  # default number of traces of a run
 UNUSED = ("seed", "jobs", "scheduler", "minutes", "in_flight")  # by exhaustive runs

@@ -21,11 +21,12 @@ from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import INCONCLUSIVE
-from conformance.cli.parameters import STDOUT, Output, refuse_same_file, write_output
+from conformance.cli.parameters import refuse_same_file
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
+from refmodel.core.output_file import STDOUT, Output, write_output
 
 MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten

@@ -13,7 +13,7 @@ from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.saved.kept_failures import FOLDER
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, Recorded, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Recorded, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -23,6 +23,7 @@ from conformance.programs.shrink import shrink as search
 from conformance.reports import evidence
 from conformance.targets.base import Unusable
 from refmodel.core.finite_range import FiniteRange
+from refmodel.core.output_file import Output
 
 SHORT = ".short.jsonl"  # how the name of a file ends that was shrunk
 

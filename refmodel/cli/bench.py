@@ -30,7 +30,7 @@ from refmodel.cli.commands import (
     run_on,
 )
 from refmodel.core.finite_range import FiniteRange
-from refmodel.core.output_file import OutputFile
+from refmodel.core.output_file import Output
 
 MOST_SCALE = 1024  # a disk of 64 GiB
 SCALE_OPTIONS = {"profile", "blocks", "operations", "memory", "json_path"}
@@ -142,7 +142,7 @@ TABLES: dict[str, Callable[[click.Context, Lines, dict[str, Any]], None]] = {
 @click.option(
     "--json",
     "json_path",
-    type=OutputFile(),
+    type=Output(),
     metavar="FILE",
     help="Write the results to FILE at the end: one JSON object per line and run, or row.",
 )
