@@ -3,14 +3,20 @@ From stdpp Require Import gmap.
 From LogDisk Require ProvedTreeDisk.
 From LogDisk Require Import Codec ProvedDisk.
 
-Definition delay_room_of (most : nat) (fr : gmap nat ()) : nat := min most (length (map_to_list fr)).
-
 Section Places.
 Context `{!blocks}.
 
-Definition delay_room (most : nat) (y : memory) : nat := delay_room_of most (free y).
+(** Blocks of writes whose record goes into the log: into one block of it, or into all. *)
+Definition most_in_log (g : geometry) : nat :=
+  if decide (log_blocks g ≤ 2) then PeanoNat.Nat.div (sealed_words - 6) 2
+  else PeanoNat.Nat.div ((log_blocks g - 2) * body_words) 2 - 2.
+
+(** No more than [most], than go into the log, and than there are free places. *)
+Definition delay_room_of (most : nat) (g : geometry) (fr : gmap nat ()) : nat :=
+  min (min most (most_in_log g)) (length (map_to_list fr)).
+Definition delay_room (most : nat) (y : memory) : nat := delay_room_of most (shape y) (free y).
 Definition tree_delay_room (most : nat) (y : ProvedTreeDisk.memory) : nat :=
-  delay_room_of most (ProvedTreeDisk.free y).
+  delay_room_of most (ProvedTreeDisk.shape y) (ProvedTreeDisk.free y).
 
 Definition moves_data (u : upkeep) : bool := match u with Clean _ => true | _ => false end.
 Definition tree_moves_data (u : ProvedTreeDisk.upkeep) : bool :=

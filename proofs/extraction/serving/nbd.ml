@@ -134,6 +134,8 @@ let command client export kind data at from length reply =
       wait client.disk length (DoWrite (first, List.init (length / size) block)) (fun error _ -> reply error [])
   | 1 -> commit client.disk; write client.disk data at from length; reply 0 []
   | 0 when length = 0 -> reply 0 []
+  | 3 when client.disk.engine.delay <> None ->
+      commit client.disk; ignore (perform client.disk DoFlush); reply 0 []
   | 3 -> reply 0 []  (* whatever is answered is durable: so are FUA and flush *)
   | 4 | 6 -> commit client.disk; unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
   | _ -> raise (Failed einval)
@@ -172,10 +174,11 @@ let export_of disk name =
     Some { view = Named name; writable = false; stays = (fun () -> count () = then_) }
   else None
 
-(* Flush, multi-conn; and for the live view FUA, trim and write zeroes; for a snapshot read-only. *)
-let flags export = if export.writable then 0b101101101 else 0b100000111
+(* Flush, multi-conn; and for the live view FUA, without write-back, trim and write zeroes; for a snapshot read-only. *)
+let flags disk export =
+  if not export.writable then 0b100000111 else if disk.engine.delay = None then 0b101101101 else 0b101100101
 
-let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags export)
+let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags disk export)
 
 (* An answer of so many bytes, which [add] adds. *)
 let answer_option client option kind length add =
