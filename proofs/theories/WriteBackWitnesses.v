@@ -1,0 +1,112 @@
+(** Executions of the disks with write-back, computed: their theorems are not vacuous, and need what they
+assume. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require ProvedTreeDiskExecution.
+From LogDisk Require Import VirtualDisk Checker CheckerCorrect Medium Codec ByteBlocks ProvedDisk
+  ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine ProvedDiskExecution ProvedTreeDiskTheorem.
+From LogDisk Require Import WriteBack WriteBackDisk.
+
+#[local] Existing Instances behind_the_log tears_dec zeroes sealed_tears_dec.
+Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
+Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
+Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list byte)).
+
+Local Open Scope string_scope.
+
+(** A disk of four blocks, with a log of four records and eight places, of which three blocks may be delayed. *)
+Definition shape_of_delayed : geometry := Geometry 4 4 2 8 2 2.
+
+Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) :=
+  [Ask (DoWrite 0 [data 1]) []; Ask (DoWrite 1 [data 2]) []; Ask (DoWrite 0 [data 3]) [];
+   Ask (DoRead Live 0 3) [];                       (* the newest data *)
+   CutUpkeep (Below Collect) 0 KeepAll; Ask (DoRead Live 0 3) [];  (* all are lost *)
+   AskGroup [(0, [data 1]); (1, [data 2])] []; Ask (DoRead Live 0 3) [];
+   Ask (DoSnapshot "s") [0; 1];                    (* the snapshot has them *)
+   Ask (DoWrite 0 [data 4]) []; Ask (DoRead (Named "s") 0 2) [];
+   Ask DoFlush [0]; Ask DoFlush [2];               (* the first place is in use *)
+   CutUpkeep (Below Collect) 0 LoseAll; Ask (DoRead Live 0 2) [];  (* what was flushed survives *)
+   Ask (DoWrite 2 [data 5]) []; Ask (DoWrite 2 [data 6]) [];
+   CutIn (DoSnapshot "t") [3; 4] 4 KeepAll;        (* the writes survive, the snapshot was not taken *)
+   Ask (DoRead Live 0 3) []; Ask (DoRead (Named "t") 0 1) [];
+   Ask (DoWrite 1 [data 7]) []; CutUpkeep (Drain [5]) 3 TearOnly;  (* the record without its data *)
+   Ask (DoRead Live 0 3) [];
+   Keep (Below Checkpoint); Keep (Below Collect);
+   Ask (DoWrite 1 [data 8]) [];                    (* there is no room for three more blocks: both are written *)
+   Ask (DoWrite 0 [data 9; data 10; data 11]) [5; 3; 6; 7];
+   Keep (Below Collect); Ask (DoWrite 3 [data 12]) [];
+   Keep (Below (Clean [(0, 4)])); Ask DoFlush [4]; (* the place was kept for the delayed write *)
+   Ask DoRestart []; Ask (DoRead Live 0 4) []].
+
+Definition delayed_shows : list (event (@block small)) :=
+  [Write 0 [data 1] Ok; Write 1 [data 2] Ok; Write 0 [data 3] Ok;
+   Read Live 0 3 Ok [data 3; data 2; data 0];
+   Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 0; data 0; data 0];
+   Write 0 [data 1] Ok; Write 1 [data 2] Ok; Read Live 0 3 Ok [data 1; data 2; data 0];
+   Snapshot "s" Ok; Write 0 [data 4] Ok; Read (Named "s") 0 2 Ok [data 1; data 2];
+   Flush UnknownOutcome; Flush Ok; Crash CutShort; Crash Ok; Read Live 0 2 Ok [data 4; data 2];
+   Write 2 [data 5] Ok; Write 2 [data 6] Ok; Snapshot "t" CutShort; Crash Ok;
+   Read Live 0 3 Ok [data 4; data 2; data 6]; Read (Named "t") 0 1 (Refused NoSuchSnapshot) [];
+   Write 1 [data 7] Ok; Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 4; data 2; data 6];
+   Write 1 [data 8] Ok; Write 0 [data 9; data 10; data 11] Ok; Write 3 [data 12] Ok; Flush Ok;
+   Restart Ok; Read Live 0 4 Ok [data 9; data 10; data 11; data 12]].
+
+Theorem write_back_life_exists :
+  ∃ x x', fresh (@write_back_disk small _ 3) 4 x ∧ shows (write_back_disk 3) x delayed_shows x'.
+Proof.
+  apply (life_shows (D := write_back_programs 3) (0, 0) shape_of_delayed delayed_life); [|by vm_compute].
+  apply small_unread; simpl; lia.
+Qed.
+
+(** ** The profile: an answered write may be lost, so this is not [Ack] *)
+
+Theorem write_back_is_not_ack : @blocks_laws small ∧ ¬ implements (@write_back_disk small _ 3) Ack.
+Proof.
+  split; [apply small_laws|]. intros Himp. destruct write_back_life_exists as (x&x'&Hx&Hs).
+  specialize (Himp _ _ _ _ Hx Hs). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+(** ** Blocks that do not give back what was put in, and digests that collide *)
+
+Theorem write_back_round_trip_needed : ¬ implements (@write_back_disk forgetful _ 3) Prefix.
+Proof.
+  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ _ (write_back_programs 3) (0, 0)
+    (Geometry 10 4 2 6 2 2)
+    [Ask (DoWrite 9 [one]) []; Ask DoRestart [0]; Ask (DoRead Live 9 1) []]
+    [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
+    [apply small_unread; simpl; lia|by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+Definition unverified_delayed {U} : list (@event_in_life colliding (@delaying_upkeep U)) :=
+  [Ask (DoWrite 0 [seven]) []; Ask DoFlush [0]; Ask (DoWrite 0 [seven; seven]) [];
+   CutIn DoFlush [1; 2] 4 TearOnly; Ask (DoRead Live 0 1) []].
+Definition unverified_delayed_shows : list (event (@block colliding)) :=
+  [Write 0 [seven] Ok; Flush Ok; Write 0 [seven; seven] Ok; Flush CutShort; Crash Ok;
+   Read Live 0 1 Ok [zero_block]].
+
+Theorem write_back_digest_needed : ¬ implements (@write_back_disk colliding _ 3) Prefix.
+Proof.
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ _ (write_back_programs 3) (0, 0) shape_of_small
+    unverified_delayed unverified_delayed_shows)
+    as (x&x'&Hx&Hshows); [apply small_unread; simpl; lia|by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+(** With trees. *)
+Theorem write_back_tree_round_trip_needed : ¬ implements (@write_back_tree_disk forgetful _ 3 1) Prefix.
+Proof.
+  intros Himp. destruct (@life_shows forgetful _ _ _ _ _ _ (write_back_tree_programs 3 1) (3, 15)
+    (Geometry 10 4 4 6 2 2)
+    [Ask (DoWrite 9 [one]) []; Ask DoRestart [0]; Ask (DoRead Live 9 1) []]
+    [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
+    [apply small_unread; simpl; lia|by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+Theorem write_back_tree_digest_needed : ¬ implements (@write_back_tree_disk colliding _ 3 1) Prefix.
+Proof.
+  intros Himp. destruct (@life_shows colliding _ _ _ _ _ _ (write_back_tree_programs 3 1) (1, 15)
+    ProvedTreeDiskExecution.shape_of_trees unverified_delayed unverified_delayed_shows)
+    as (x&x'&Hx&Hshows); [apply small_unread; simpl; lia|by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
