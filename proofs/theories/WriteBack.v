@@ -25,7 +25,7 @@ Record delay `{blocks} := Delay {
 Section WriteBack.
 Context `{!blocks} {Y U : Type} (D : programs Y U).
 Context (shape_of : Y → geometry) (room_of : Y → nat).
-Context (takes_places : U → bool).    (* upkeep after which fewer places may be free *)
+Context (spares_places : U → bool).    (* upkeep that leaves the free places as they are *)
 Implicit Types (y : Y) (places : list nat).
 
 Fixpoint put_blocks (lba : nat) (data : list block) (m : gmap nat block) : gmap nat block :=
@@ -87,8 +87,8 @@ Definition delaying_group (x : Y * delay) (_ : list nat) (ws : list (nat * list 
     program block (Y * delay * bool) :=
   match delay_all x.1 x.2 ws with Some z => Done (x.1, z, true) | None => Done (x, false) end.
 
-(** The scheduler may ask for a drain, and for the upkeep of the disk below. While writes are delayed, their
-places stay free. *)
+(** The scheduler may ask for a drain, and for the upkeep of the disk below. While writes are delayed, only for
+upkeep that leaves the free places as they are. *)
 Inductive delaying_upkeep :=
   | Drain (places : list nat)
   | Below (u : U).
@@ -100,7 +100,7 @@ Definition delaying_maintain (x : Y * delay) (v : delaying_upkeep) : program blo
   | Below u =>
       match delayed z with
       | [] => then_ (run_upkeep D y u) (λ y, Done (y, nothing_delayed y))
-      | _ => if takes_places u then Done x else then_ (run_upkeep D y u) (λ y, Done (y, z))
+      | _ => if spares_places u then then_ (run_upkeep D y u) (λ y, Done (y, z)) else Done x
       end
   end.
 

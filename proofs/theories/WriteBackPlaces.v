@@ -1,4 +1,4 @@
-(** How many blocks may be delayed, and which upkeep uses places that are free ([WriteBack.v]). *)
+(** How many blocks may be delayed, and which upkeep leaves the free places as they are ([WriteBack.v]). *)
 From stdpp Require Import gmap.
 From LogDisk Require ProvedTreeDisk.
 From LogDisk Require Import Codec ProvedDisk.
@@ -18,7 +18,7 @@ Definition delay_room (most : nat) (y : memory) : nat := delay_room_of most (sha
 Definition tree_delay_room (most : nat) (y : ProvedTreeDisk.memory) : nat :=
   delay_room_of most (ProvedTreeDisk.shape y) (ProvedTreeDisk.free y).
 
-Definition moves_data (u : upkeep) : bool := match u with Clean _ => true | _ => false end.
-Definition tree_moves_data (u : ProvedTreeDisk.upkeep) : bool :=
-  match u with ProvedTreeDisk.Keep u => moves_data u | _ => false end.
+Definition spares_places (u : upkeep) : bool := match u with Checkpoint => true | _ => false end.
+Definition tree_spares_places (u : ProvedTreeDisk.upkeep) : bool :=
+  match u with ProvedTreeDisk.Keep u => spares_places u | ProvedTreeDisk.Walk _ _ => true end.
 End Places.

@@ -77,12 +77,12 @@ End Contract.
 
 Section Refinement.
 Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U).
-Context (shape_of : Y → geometry) (room_of : Y → nat) (takes_places : U → bool).
+Context (shape_of : Y → geometry) (room_of : Y → nat) (spares_places : U → bool).
 Context (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (programs_safe : crash_safe_programs D shape_of represents recoverable).
 Implicit Types (s : state block) (f : contents block) (d : disk block) (q : request) (y : Y) (z : delay).
-Local Notation delaying := (write_back D shape_of room_of takes_places).
+Local Notation delaying := (write_back D shape_of room_of spares_places).
 
 Lemma lookup_put_blocks lba bs m l :
   put_blocks lba bs m !! l = match data_at lba bs l with Some b => Some b | None => m !! l end.
@@ -123,11 +123,11 @@ Definition idle (x : Y * delay) f s : Prop := ∃ d,
   newest_right x.2.
 
 (** What is on the device may survive. *)
-Definition found s f : Prop := ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f.
+Definition left_here s f : Prop := ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f.
 
 Definition idle_then s (x : Y * delay) (m : medium block) : Prop := ∃ f, m = Medium f [] ∧ idle x f s.
 
-Lemma idle_found x f s : idle x f s → safe (found s) (Medium f []).
+Lemma idle_found x f s : idle x f s → safe (left_here s) (Medium f []).
 Proof.
   intros (d&Hy&Hsize&_&_&Hd&_) f' Hf'. exists (shape_of x.1), d. split_and!; [done..|].
   by apply (safe_idle _ _ _ _ programs_safe _ _ _ Hy).
@@ -141,7 +141,7 @@ Qed.
 
 (** A drain: a power cut leaves what may survive; in the end the device has all delayed writes, or none. *)
 Lemma crash_safe_drain {A} (P : contents block → Prop) (Q : A → medium block → Prop) y z places k f s :
-  idle (y, z) f s → (∀ f, found s f → P f) →
+  idle (y, z) f s → (∀ f, left_here s f → P f) →
   (∀ x all f, idle x f s → (all = true → delayed x.2 = []) → crash_safe P Q (k x all) (Medium f [])) →
   crash_safe P Q (drain D room_of y z places k) (Medium f []).
 Proof.
@@ -158,11 +158,11 @@ Qed.
 
 (** ** Requests *)
 
-Definition cut_left s q f : Prop := ∃ s', step Prefix s (event_of q CutShort []) s' ∧ found s' f.
+Definition cut_left s q f : Prop := ∃ s', step Prefix s (event_of q CutShort []) s' ∧ left_here s' f.
 Definition answered_in s q (o : delayed_outcome) (m : medium block) : Prop := ∃ s',
   step Prefix s (event_of q o.1.2 o.2) s' ∧ idle_then s' o.1.1 m.
 
-Lemma found_cut s q f : power s = true → exactly (now s) ∈ survivors s → found s f → cut_left s q f.
+Lemma found_cut s q f : power s = true → exactly (now s) ∈ survivors s → left_here s f → cut_left s q f.
 Proof.
   intros Hon Hnow (g&d&Hsize&Hd&Hf). destruct (step_cut_prefix s q Hon Hnow) as (s'&Hstep&Hsize'&Hin&_).
   exists s'. split; [done|]. exists g, d. rewrite Hsize'. auto.
@@ -268,7 +268,7 @@ Definition group_end s ws (o : Y * delay * bool) (m : medium block) : Prop :=
   ∃ s', (if o.2 then run Prefix s (writes_shown ws Ok) s' else s' = s) ∧ idle_then s' o.1 m.
 
 Lemma crash_safe_delaying_group x places ws f s : idle x f s →
-  crash_safe (found s) (group_end s ws) (delaying_group shape_of x places ws) (Medium f []).
+  crash_safe (left_here s) (group_end s ws) (delaying_group shape_of x places ws) (Medium f []).
 Proof.
   intros Hx. unfold delaying_group. destruct (delay_all _ _ _ _) as [z'|] eqn:Hall;
     (split; [by eapply idle_found|]).
@@ -278,7 +278,7 @@ Proof.
 Qed.
 
 Lemma crash_safe_delaying_maintain x v f s : idle x f s →
-  crash_safe (found s) (idle_then s) (delaying_maintain D room_of takes_places x v) (Medium f []).
+  crash_safe (left_here s) (idle_then s) (delaying_maintain D room_of spares_places x v) (Medium f []).
 Proof.
   intros Hx. destruct x as [y z], v as [places|u]; simpl.
   - apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
@@ -286,7 +286,7 @@ Proof.
   - assert (∀ z' : Y → delay, idle (y, z) f s →
       (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y → now s = written_all d (reverse (delayed z)) →
         exactly d ∈ survivors s → idle (y', z' y') f' s) →
-      crash_safe (found s) (idle_then s) (then_ (run_upkeep D y u) (λ y, Done (y, z' y))) (Medium f []))
+      crash_safe (left_here s) (idle_then s) (then_ (run_upkeep D y u) (λ y, Done (y, z' y))) (Medium f []))
       as Hbelow.
     { intros z' (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright) Hz'. eapply crash_safe_then.
       - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_upkeep _ _ _ _ programs_safe)].
@@ -297,7 +297,7 @@ Proof.
     destruct (delayed z) as [|w ws] eqn:Hws.
     + apply Hbelow; [done|]. intros y' f' d Hy' Hshape Hnow Hd.
       apply (idle_nothing y' f' d); try done; by rewrite Hshape.
-    + destruct (takes_places u); [split; [by eapply idle_found|by exists f]|].
+    + destruct (spares_places u); [|split; [by eapply idle_found|by exists f]].
       apply (Hbelow (λ _, z)); [done|]. intros y' f' d Hy' Hshape Hnow Hd. exists d. simpl.
       rewrite Hshape, Hws. by split_and!.
 Qed.
@@ -313,8 +313,8 @@ Proof.
   intros (f&->&<-&Hy). exists f. split; [done|]. by apply idle_nothing with d; try done; left.
 Qed.
 
-Lemma crash_safe_opening f s : found s f →
-  crash_safe (found s) (recovered_in s) (run_recovery delaying) (Medium f []).
+Lemma crash_safe_opening f s : left_here s f →
+  crash_safe (left_here s) (recovered_in s) (run_recovery delaying) (Medium f []).
 Proof.
   intros (g&d&Hsize&Hd&Hf). simpl. eapply crash_safe_then.
   - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_recovery _ _ _ _ programs_safe)].
@@ -323,15 +323,15 @@ Proof.
     split_and!; [done..|]. by apply opened_idle.
 Qed.
 
-Definition related (x : machine (Y * delay)) s : Prop :=
+Definition prefix_related (x : machine (Y * delay)) s : Prop :=
   let m := x.2 in
   match x.1 with
   | Idle z => idle_then s z m
   | Busy q p => crash_safe (cut_left s q) (answered_in s q) p m
-  | Group ws p => power s = true ∧ crash_safe (found s) (group_end s ws) p m
-  | Upkeep p => crash_safe (found s) (idle_then s) p m
-  | Off => ∃ f, m = Medium f [] ∧ found s f
-  | Recovery p => crash_safe (found s) (recovered_in s) p m
+  | Group ws p => power s = true ∧ crash_safe (left_here s) (group_end s ws) p m
+  | Upkeep p => crash_safe (left_here s) (idle_then s) p m
+  | Off => ∃ f, m = Medium f [] ∧ left_here s f
+  | Recovery p => crash_safe (left_here s) (recovered_in s) p m
   end.
 
 Lemma step_run p s s' e : step p s e s' → run p s [e] s'.
@@ -341,16 +341,16 @@ Proof. intros. econstructor; [done|constructor]. Qed.
 Lemma unknown_idle s ws : power s = true → run Prefix s (writes_shown ws UnknownOutcome) s.
 Proof. intros Hon. induction ws; [constructor|]. econstructor; [|done]. split; [done|by left]. Qed.
 
-Lemma found_later s f : found s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ found s' f.
+Lemma found_later s f : left_here s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ left_here s' f.
 Proof. intros (g&d&?&?&?). exists (cut s []). split; [by apply step_run|]. by exists g, d. Qed.
 
-Lemma related_cut c m s f : related (c, m) s → c ≠ Off → may_leave m f →
-  ∃ s', run Prefix s (shown_by_cut c) s' ∧ related (Off, Medium f []) s'.
+Lemma prefix_related_cut c m s f : prefix_related (c, m) s → c ≠ Off → may_leave m f →
+  ∃ s', run Prefix s (shown_by_cut c) s' ∧ prefix_related (Off, Medium f []) s'.
 Proof.
   intros Hrel Hon Hf.
-  assert (found s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ related (Off, Medium f []) s') as Hleft.
+  assert (left_here s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ prefix_related (Off, Medium f []) s') as Hleft.
   { intros (s'&?&?)%found_later. exists s'. split; [done|]. by exists f. }
-  destruct c as [x|q p|ws p|p| |p]; unfold related in Hrel; simpl in *.
+  destruct c as [x|q p|ws p|p| |p]; unfold prefix_related in Hrel; simpl in *.
   - destruct Hrel as (f0&->&Hx). by apply Hleft, (idle_found x f0).
   - apply crash_safe_now in Hrel. destruct (Hrel f Hf) as (s'&?%step_run&?). exists s'. split; [done|].
     by exists f.
@@ -361,11 +361,11 @@ Proof.
   - apply crash_safe_now in Hrel. by apply Hleft, Hrel.
 Qed.
 
-Lemma related_move x s es x' : related x s → move delaying x es x' → ∃ s', run Prefix s es s' ∧ related x' s'.
+Lemma prefix_related_move x s es x' : prefix_related x s → move delaying x es x' → ∃ s', run Prefix s es s' ∧ prefix_related x' s'.
 Proof.
   intros Hrel Hmove. destruct Hmove as [y m q places|y m ws places|y m u
     |q p m p' m' Hio|ws p m p' m' Hio|p m p' m' Hio|p m p' m' Hio|q y r data m|ws y m|ws y m|y m
-    |c m f Hon Hf|m|y m]; unfold related in Hrel; simpl in Hrel.
+    |c m f Hon Hf|m|y m]; unfold prefix_related in Hrel; simpl in Hrel.
   - destruct Hrel as (f&->&Hx). exists s. split; [constructor|]. destruct y. by apply crash_safe_delaying.
   - destruct Hrel as (f&->&Hx). exists s. split; [constructor|]. split; [by destruct Hx as (?&_&_&?&_)|].
     by apply crash_safe_delaying_group.
@@ -378,7 +378,7 @@ Proof.
   - destruct Hrel as (_&_&s'&Hrun&Hx). by exists s'.
   - destruct Hrel as (_&_&s'&->&Hx). exists s. split; [constructor|done].
   - destruct Hrel as [_ Hx]. exists s. split; [constructor|done].
-  - by eapply related_cut.
+  - by eapply prefix_related_cut.
   - destruct Hrel as (f&->&Hf). exists s. split; [constructor|]. by apply crash_safe_opening.
   - destruct Hrel as (_&x&d&[= <-]&Hd&Hx). exists (settled (size s) d). split; [|done].
     apply step_run. exists (exactly d), d. split_and!; [done| |done]. split; [|done]. intros l. by left.
@@ -399,7 +399,7 @@ Qed.
 (** A disk whose programs are crash safe keeps [Prefix] with write-back. *)
 Theorem write_back_refines : implements (disk_machine delaying) Prefix.
 Proof.
-  apply (forward_simulation (disk_machine delaying) Prefix related); [|apply related_move].
+  apply (forward_simulation (disk_machine delaying) Prefix prefix_related); [|apply prefix_related_move].
   intros n [c m] (z&Hc&Hz)%formatted_idle. simpl in *. by rewrite Hc.
 Qed.
 End Refinement.

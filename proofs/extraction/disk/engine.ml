@@ -62,9 +62,7 @@ let rec drain ?(looked = false) disk =
       let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
       keep disk (Maps.delaying_maintain disk.medium (disk.memory, delay) (Drain places));
       if looked then Scheduler.forget disk.scheduler
-      else if Option.fold ~none:false ~some:(fun left -> left.delayed <> []) disk.delay then begin
-        maintain disk Collect; drain ~looked:true disk
-      end
+      else drain ~looked:true disk
   | _ -> ()
 
 let may_delay disk request =

@@ -78,7 +78,7 @@ let rec walk memory steps =
 (* In memory, and in the newest checkpoint. *)
 let nodes = function Whole _ -> None | Trees y -> Some (node_count y)
 
-(* Write-back (WriteBack.v): at most so many blocks are delayed. Moves of data use free places. *)
+(* Write-back (WriteBack.v): at most so many blocks are delayed. *)
 let most_delayed = 8192
 let room = function
   | Whole y -> delay_room blocks most_delayed y | Trees y -> tree_delay_room blocks most_delayed y
@@ -88,4 +88,4 @@ let delaying_request medium x places request =
   medium.run (delaying_request blocks programs shape room x places request)
 let delaying_group medium x writes = medium.run (delaying_group blocks shape x [] writes)
 let delaying_maintain medium x upkeep =
-  medium.run (delaying_maintain blocks programs room moves_data x upkeep)
+  medium.run (delaying_maintain blocks programs room spares_places x upkeep)
