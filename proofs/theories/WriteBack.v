@@ -87,8 +87,8 @@ Definition delaying_group (x : Y * delay) (_ : list nat) (ws : list (nat * list 
     program block (Y * delay * bool) :=
   match delay_all x.1 x.2 ws with Some z => Done (x.1, z, true) | None => Done (x, false) end.
 
-(** The scheduler may ask for a drain, and for the upkeep of the disk below. While writes are delayed, only for
-upkeep that leaves the free places as they are. *)
+(** The scheduler may ask for a drain, and for the upkeep of the disk below. While writes are delayed, only
+for upkeep that leaves the free places as they are. *)
 Inductive delaying_upkeep :=
   | Drain (places : list nat)
   | Below (u : U).

@@ -1,8 +1,8 @@
 (** A drain finds places for what is delayed: so a flush is answered [Ok].
 
-Whenever nothing is under way, no more blocks are delayed than there are free places, and than go into the log.
-A write is delayed only while that is so; what leaves fewer places drains first; and while writes are delayed
-the disk below does no upkeep that uses places. *)
+Whenever nothing is under way, no more blocks are delayed than there are free places, and than go into the
+log. A write is delayed only while that is so; what leaves fewer places drains first; and while writes are
+delayed the disk below does no upkeep that uses places. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require ProvedTreeDisk.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
@@ -263,8 +263,9 @@ Definition maps_fit (y : memory) : Prop := ∃ bs,
     (used_middle (current y)) (next_mba (current y)))) = Some bs ∧
   is_Some (seal (put header_codec (S (serial y), (next_record y, length bs)))).
 
-(** Whatever happened to the disk: if nothing is under way, a flush writes all that is delayed, and is answered
-[Ok], with the first free places. Numbers are below the limit of words, and the maps go into a slot. *)
+(** Whatever happened to the disk: if nothing is under way, a flush writes all that is delayed, and is
+answered [Ok], with the first free places. Numbers are below the limit of words, and the maps go into a
+slot. *)
 Theorem flush_is_answered n c tr y z m :
   blocks_laws → fresh (write_back_disk most) n c → shows (write_back_disk most) c tr (Idle (y, z), m) →
   small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
@@ -283,7 +284,8 @@ Proof.
   unfold drainable_now, drainable in Hroom.
   destruct (first_free_taken y (blocks_delayed z)) as [Hfirst [fr Hfree]];
     [unfold base.size, map_size; lia|].
-  destruct (group_goes_in y ws (first_free y (blocks_delayed z)) fr) as [Hgoes Hsize]; try done; [by rewrite Hlen|].
+  destruct (group_goes_in y ws (first_free y (blocks_delayed z)) fr) as [Hgoes Hsize]; try done;
+    [by rewrite Hlen|].
   pose proof (long_group_refusal_has_reason y (first_free y (blocks_delayed z)) ws fr m Hin) as Hall.
   rewrite execute_then. cbn [proved_programs run_group].
   destruct (execute (write_group y (first_free y (blocks_delayed z)) ws) m) as [[y' all] m'] eqn:Hex.
@@ -296,7 +298,7 @@ Proof.
 Qed.
 End Whole.
 
-Module T := ProvedTreeDisk.
+Import ProvedTreeDiskInvariant.
 
 Section Trees.
 Context `{!blocks} {torn : tearing block} (most bits : nat).
@@ -349,10 +351,11 @@ Proof.
     by rewrite reverse_Permutation. }
   assert (in_range (T.shape y) ws) as Hin by by apply Forall_reverse.
   unfold tree_drainable_now, drainable in Hroom.
-  destruct (first_free_taken (ProvedTreeDiskInvariant.with_maps y no_maps) (blocks_delayed z))
+  destruct (first_free_taken (with_maps y no_maps) (blocks_delayed z))
     as [Hfirst [fr Hfree]]; [simpl; unfold base.size, map_size; lia|].
-  destruct (group_goes_in (ProvedTreeDiskInvariant.with_maps y no_maps) ws (T.first_free y (blocks_delayed z))
-    fr) as [Hgoes Hsize]; try done; [by rewrite Hlen|intros p; by eapply ProvedTreeDiskBounds.tree_free_below|].
+  destruct (group_goes_in (with_maps y no_maps) ws (T.first_free y (blocks_delayed z))
+    fr) as [Hgoes Hsize]; try done;
+    [by rewrite Hlen|intros p; by eapply ProvedTreeDiskBounds.tree_free_below|].
   pose proof (ProvedTreeDiskAnswers.tree_long_group_refusal_has_reason bits y
     (T.first_free y (blocks_delayed z)) ws fr m Hin) as Hall.
   rewrite execute_then. cbn [ProvedTreeDiskTheorem.tree_programs run_group].

@@ -123,7 +123,8 @@ Definition idle (x : Y * delay) f s : Prop := ∃ d,
   newest_right x.2.
 
 (** What is on the device may survive. *)
-Definition left_here s f : Prop := ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f.
+Definition left_here s f : Prop :=
+  ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f.
 
 Definition idle_then s (x : Y * delay) (m : medium block) : Prop := ∃ f, m = Medium f [] ∧ idle x f s.
 
@@ -284,8 +285,8 @@ Proof.
   - apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
     split; [by eapply idle_found|by exists f1].
   - assert (∀ z' : Y → delay, idle (y, z) f s →
-      (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y → now s = written_all d (reverse (delayed z)) →
-        exactly d ∈ survivors s → idle (y', z' y') f' s) →
+      (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y →
+        now s = written_all d (reverse (delayed z)) → exactly d ∈ survivors s → idle (y', z' y') f' s) →
       crash_safe (left_here s) (idle_then s) (then_ (run_upkeep D y u) (λ y, Done (y, z' y))) (Medium f []))
       as Hbelow.
     { intros z' (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright) Hz'. eapply crash_safe_then.
@@ -348,7 +349,8 @@ Lemma prefix_related_cut c m s f : prefix_related (c, m) s → c ≠ Off → may
   ∃ s', run Prefix s (shown_by_cut c) s' ∧ prefix_related (Off, Medium f []) s'.
 Proof.
   intros Hrel Hon Hf.
-  assert (left_here s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ prefix_related (Off, Medium f []) s') as Hleft.
+  assert (left_here s f →
+    ∃ s', run Prefix s [Crash CutShort] s' ∧ prefix_related (Off, Medium f []) s') as Hleft.
   { intros (s'&?&?)%found_later. exists s'. split; [done|]. by exists f. }
   destruct c as [x|q p|ws p|p| |p]; unfold prefix_related in Hrel; simpl in *.
   - destruct Hrel as (f0&->&Hx). by apply Hleft, (idle_found x f0).
@@ -361,7 +363,8 @@ Proof.
   - apply crash_safe_now in Hrel. by apply Hleft, Hrel.
 Qed.
 
-Lemma prefix_related_move x s es x' : prefix_related x s → move delaying x es x' → ∃ s', run Prefix s es s' ∧ prefix_related x' s'.
+Lemma prefix_related_move x s es x' : prefix_related x s → move delaying x es x' →
+  ∃ s', run Prefix s es s' ∧ prefix_related x' s'.
 Proof.
   intros Hrel Hmove. destruct Hmove as [y m q places|y m ws places|y m u
     |q p m p' m' Hio|ws p m p' m' Hio|p m p' m' Hio|p m p' m' Hio|q y r data m|ws y m|ws y m|y m
@@ -388,7 +391,8 @@ Lemma execute_then {A A'} (p : program block A) (k : A → program block A') m :
   execute (then_ p k) m = execute (k (execute p m).1) (execute p m).2.
 Proof. revert m. induction p; simpl; auto. Qed.
 
-Lemma formatted_idle n x : formatted delaying n x → ∃ z : Y * delay, x.1 = Idle z ∧ idle_then (settled n blank) z x.2.
+Lemma formatted_idle n x : formatted delaying n x →
+  ∃ z : Y * delay, x.1 = Idle z ∧ idle_then (settled n blank) z x.2.
 Proof.
   intros (trees&g&f&x0&<-&Hwhole&Hx&->). simpl in *. rewrite execute_then in *.
   destruct (execute (run_format D trees g) (Medium f [])) as [[y|] m] eqn:Hex; [|done].

@@ -4,7 +4,7 @@ From stdpp Require Import gmap strings.
 From LogDisk Require ProvedTreeDiskExecution.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect Medium Codec ByteBlocks ProvedDisk
   ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine ProvedDiskExecution ProvedTreeDiskTheorem.
-From LogDisk Require Import WriteBack WriteBackDisk.
+From LogDisk Require Import DiskMachine WriteBack WriteBackPlaces WriteBackDisk.
 
 #[local] Existing Instances behind_the_log tears_dec zeroes sealed_tears_dec.
 Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
@@ -13,7 +13,7 @@ Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecisi
 
 Local Open Scope string_scope.
 
-(** A disk of four blocks, with a log of four records and eight places, of which three blocks may be delayed. *)
+(** A disk of four blocks, with a log of four records and eight places. Three blocks may be delayed. *)
 Definition shape_of_delayed : geometry := Geometry 4 4 2 8 2 2.
 
 Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) :=
@@ -31,7 +31,7 @@ Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) 
    Ask (DoWrite 1 [data 7]) []; CutUpkeep (Drain [5]) 3 TearOnly;  (* the record without its data *)
    Ask (DoRead Live 0 3) [];
    Keep (Below Checkpoint); Keep (Below Collect);
-   Ask (DoWrite 1 [data 8]) [];                    (* there is no room for three more blocks: both are written *)
+   Ask (DoWrite 1 [data 8]) [];                    (* no room for three more: both are written *)
    Ask (DoWrite 0 [data 9; data 10; data 11]) [5; 3; 6; 7];
    Keep (Below Collect); Ask (DoWrite 3 [data 12]) [];
    Keep (Below (Clean [(0, 4)])); Ask DoFlush [4]; (* the place was kept for the delayed write *)
@@ -110,3 +110,40 @@ Proof.
     as (x&x'&Hx&Hshows); [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
+
+(** ** What a flush needs to be answered [Ok] *)
+
+Definition flush_answer (fl : option (list (event (@block small)))) : option answer :=
+  shown ← fl; match last shown with Some (Flush r) => Some r | _ => None end.
+
+(** A log of one record, and a slot of one block: the maps of two snapshots with long names do not go
+into it. *)
+Definition narrow_slot (n : name) : list (@event_in_life small (@delaying_upkeep upkeep)) :=
+  [Ask (DoSnapshot (long_name 97)) []; Ask (DoSnapshot n) []; Ask (DoWrite 0 [data 1]) []; Ask DoFlush [0]].
+Theorem flush_needs_a_slot :
+  flush_answer (life (write_back_programs 3) (0, 0) (Geometry 4 1 1 8 2 3) (narrow_slot "s")) = Some Ok ∧
+  flush_answer (life (write_back_programs 3) (0, 0) (Geometry 4 1 1 8 2 3)
+    (narrow_slot (long_name 98))) = Some UnknownOutcome.
+Proof. by vm_compute. Qed.
+
+(** Two places, of which one is in use, the other one free: if a block may move there while a write is
+delayed, no place is left for the write. *)
+Definition moved_meanwhile {U} (collect : U) (clean : list (nat * nat) → U) :
+    list (@event_in_life small (@delaying_upkeep U)) :=
+  [Ask (DoWrite 0 [data 1]) []; Ask DoFlush [0]; Keep (Below collect); Ask (DoWrite 1 [data 2]) [];
+   Keep (Below (clean [(0, 1)])); Keep (Below collect); Ask DoFlush [1]].
+Theorem spared_places_needed :
+  let disk := λ spares, write_back proved_programs shape (delay_room (H := small) 3) spares in
+  flush_answer (life (disk spares_places) (0, 0) (Geometry 4 4 2 2 2 2) (moved_meanwhile Collect Clean)) =
+    Some Ok ∧
+  flush_answer (life (disk (λ _, true)) (0, 0) (Geometry 4 4 2 2 2 2) (moved_meanwhile Collect Clean)) =
+    Some UnknownOutcome.
+Proof. by vm_compute. Qed.
+
+Theorem tree_spared_places_needed :
+  let disk := λ spares, write_back (tree_programs 1) ProvedTreeDisk.shape (tree_delay_room (H := small) 3)
+    spares in
+  let happens := moved_meanwhile (ProvedTreeDisk.Keep Collect) (λ ms, ProvedTreeDisk.Keep (Clean ms)) in
+  flush_answer (life (disk tree_spares_places) (1, 15) (Geometry 4 4 6 2 2 2) happens) = Some Ok ∧
+  flush_answer (life (disk (λ _, true)) (1, 15) (Geometry 4 4 6 2 2 2) happens) = Some UnknownOutcome.
+Proof. by vm_compute. Qed.
