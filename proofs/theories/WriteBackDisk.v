@@ -1,10 +1,10 @@
 (** The disks on one device with write-back: with whole maps, and with trees. At most [most] blocks are
-delayed, and no more than there are free places. *)
+delayed, no more than there are free places, and no more than go into the log. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require ProvedTreeDisk.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk DiskMachine ProvedDiskMachine
-  ProvedDiskRefinement ProvedTreeDiskTheorem.
-From LogDisk Require Import WriteBack WriteBackPlaces WriteBackRefinement.
+  ProvedTreeDiskTheorem.
+From LogDisk Require Import WriteBack WriteBackPlaces.
 
 Section Disks.
 Context `{!blocks} {torn : tearing block} (most : nat).
@@ -18,10 +18,4 @@ Definition write_back_tree_programs (bits : nat) :
   write_back (tree_programs bits) ProvedTreeDisk.shape (tree_delay_room most) tree_spares_places.
 Definition write_back_tree_disk (bits : nat) : implementation block :=
   disk_machine (write_back_tree_programs bits).
-
-Theorem write_back_disk_refines : blocks_laws → implements write_back_disk Prefix.
-Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ proved_programs_safe). Qed.
-
-Theorem write_back_tree_disk_refines bits : blocks_laws → implements (write_back_tree_disk bits) Prefix.
-Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ (tree_programs_safe bits laws)). Qed.
 End Disks.

@@ -6,7 +6,8 @@ so a power cut in a drain leaves one of the two. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
   ProvedDiskRequests.
-From LogDisk Require Import SplitFlush DiskMachine WriteBack.
+From LogDisk Require Import ProvedDiskRefinement ProvedTreeDiskTheorem.
+From LogDisk Require Import SplitFlush DiskMachine WriteBack WriteBackDisk.
 
 Lemma crash_safe_then {B A A'} {torn : tearing B} (P : contents B → Prop) (Q : A → medium B → Prop)
     (Q' : A' → medium B → Prop) p k m :
@@ -407,3 +408,15 @@ Proof.
   intros n [c m] (z&Hc&Hz)%formatted_idle. simpl in *. by rewrite Hc.
 Qed.
 End Refinement.
+
+(** ** Both disks *)
+
+Section Disks.
+Context `{!blocks} {torn : tearing block} (most : nat).
+
+Theorem write_back_disk_refines : blocks_laws → implements (write_back_disk most) Prefix.
+Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ proved_programs_safe). Qed.
+
+Theorem write_back_tree_disk_refines bits : blocks_laws → implements (write_back_tree_disk most bits) Prefix.
+Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ (tree_programs_safe bits laws)). Qed.
+End Disks.

@@ -4,7 +4,7 @@ answered before the last flush was called. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Medium Codec ByteBlocks.
 From LogDisk Require Import OverlappingDisk OverlappingDiskQueue.
-From LogDisk Require Import ProvedDiskExecution WriteBackDisk WriteBackWitnesses.
+From LogDisk Require Import ProvedDiskExecution WriteBackDisk WriteBackRefinement WriteBackWitnesses.
 
 (** Behind a queue, on one device. *)
 Lemma served_prefix `{Value V, EqDecision V} (M : implementation V) n c h tr q :

@@ -8,7 +8,8 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
 From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine ProvedDiskAnswers ProvedTreeDisk
   ProvedTreeDiskCost ProvedDiskExecution.
-From LogDisk Require WriteBack WriteBackDisk WriteBackServed WriteBackProgress WriteBackWitnesses.
+From LogDisk Require WriteBack WriteBackDisk WriteBackRefinement WriteBackServed WriteBackProgress
+  WriteBackWitnesses.
 
 Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
@@ -17,12 +18,12 @@ Import Medium Codec ProvedDisk WriteBackDisk.
 before the last flush: the contract under [Prefix]. With whole maps, *)
 Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most :
   blocks_laws → implements (write_back_disk most) Prefix.
-Proof. intros laws. by apply WriteBackDisk.write_back_disk_refines. Qed.
+Proof. intros laws. by apply WriteBackRefinement.write_back_disk_refines. Qed.
 
 (** and with trees; *)
 Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits :
   blocks_laws → implements (write_back_tree_disk most bits) Prefix.
-Proof. intros laws. by apply WriteBackDisk.write_back_tree_disk_refines. Qed.
+Proof. intros laws. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
 
 (** also behind a queue. *)
 Theorem served_write_back_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} most

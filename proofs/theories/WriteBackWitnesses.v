@@ -1,7 +1,7 @@
 (** Executions of the disks with write-back, computed: their theorems are not vacuous, and need what they
 assume. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require ProvedTreeDiskExecution.
+From LogDisk Require ProvedTreeDiskExecution ProvedDiskLongRecords.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect Medium Codec ByteBlocks ProvedDisk
   ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine ProvedDiskExecution ProvedTreeDiskTheorem.
 From LogDisk Require Import DiskMachine WriteBack WriteBackPlaces WriteBackDisk.
@@ -17,7 +17,8 @@ Local Open Scope string_scope.
 Definition shape_of_delayed : geometry := Geometry 4 4 2 8 2 2.
 
 Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) :=
-  [Ask (DoWrite 0 [data 1]) []; Ask (DoWrite 1 [data 2]) []; Ask (DoWrite 0 [data 3]) [];
+  [Ask (DoWrite 4 [data 1]) []; Ask (DoSnapshot "") [];  (* no such block, no such name *)
+   Ask (DoWrite 0 [data 1]) []; Ask (DoWrite 1 [data 2]) []; Ask (DoWrite 0 [data 3]) [];
    Ask (DoRead Live 0 3) [];                       (* the newest data *)
    CutUpkeep (Below Collect) 0 KeepAll; Ask (DoRead Live 0 3) [];  (* all are lost *)
    AskGroup [(0, [data 1]); (1, [data 2])] []; Ask (DoRead Live 0 3) [];
@@ -30,15 +31,19 @@ Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) 
    Ask (DoRead Live 0 3) []; Ask (DoRead (Named "t") 0 1) [];
    Ask (DoWrite 1 [data 7]) []; CutUpkeep (Drain [5]) 3 TearOnly;  (* the record without its data *)
    Ask (DoRead Live 0 3) [];
+   Ask (DoWrite 2 [data 13]) []; Keep (Drain [6]);
+   CutUpkeep (Below Collect) 0 LoseAll; Ask (DoRead Live 2 1) [];  (* what was drained survives *)
+   AskGroup [(0, [data 1; data 2]); (2, [data 3; data 4])] [];     (* too many: none is delayed *)
    Keep (Below Checkpoint); Keep (Below Collect);
    Ask (DoWrite 1 [data 8]) [];                    (* no room for three more: both are written *)
-   Ask (DoWrite 0 [data 9; data 10; data 11]) [5; 3; 6; 7];
+   Ask (DoWrite 0 [data 9; data 10; data 11]) [5; 3; 4; 7];
    Keep (Below Collect); Ask (DoWrite 3 [data 12]) [];
-   Keep (Below (Clean [(0, 4)])); Ask DoFlush [4]; (* the place was kept for the delayed write *)
+   Keep (Below (Clean [(0, 6)])); Ask DoFlush [6]; (* the place was kept for the delayed write *)
    Ask DoRestart []; Ask (DoRead Live 0 4) []].
 
 Definition delayed_shows : list (event (@block small)) :=
-  [Write 0 [data 1] Ok; Write 1 [data 2] Ok; Write 0 [data 3] Ok;
+  [Write 4 [data 1] (Refused OutOfRange); Snapshot "" (Refused BadRequest);
+   Write 0 [data 1] Ok; Write 1 [data 2] Ok; Write 0 [data 3] Ok;
    Read Live 0 3 Ok [data 3; data 2; data 0];
    Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 0; data 0; data 0];
    Write 0 [data 1] Ok; Write 1 [data 2] Ok; Read Live 0 3 Ok [data 1; data 2; data 0];
@@ -47,6 +52,7 @@ Definition delayed_shows : list (event (@block small)) :=
    Write 2 [data 5] Ok; Write 2 [data 6] Ok; Snapshot "t" CutShort; Crash Ok;
    Read Live 0 3 Ok [data 4; data 2; data 6]; Read (Named "t") 0 1 (Refused NoSuchSnapshot) [];
    Write 1 [data 7] Ok; Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 4; data 2; data 6];
+   Write 2 [data 13] Ok; Crash CutShort; Crash Ok; Read Live 2 1 Ok [data 13];
    Write 1 [data 8] Ok; Write 0 [data 9; data 10; data 11] Ok; Write 3 [data 12] Ok; Flush Ok;
    Restart Ok; Read Live 0 4 Ok [data 9; data 10; data 11; data 12]].
 
@@ -124,6 +130,23 @@ Theorem flush_needs_a_slot :
   flush_answer (life (write_back_programs 3) (0, 0) (Geometry 4 1 1 8 2 3) (narrow_slot "s")) = Some Ok ∧
   flush_answer (life (write_back_programs 3) (0, 0) (Geometry 4 1 1 8 2 3)
     (narrow_slot (long_name 98))) = Some UnknownOutcome.
+Proof. by vm_compute. Qed.
+
+(** Two places, of which one is in use: there is no room for two delayed blocks. *)
+Theorem room_needed :
+  life (write_back_programs (H := small) 3) (0, 0) (Geometry 4 4 2 2 2 2)
+    [Ask (DoWrite 0 [data 1]) []; Ask DoFlush [0]; Keep (Below Collect);
+     Ask (DoWrite 1 [data 2; data 3]) [1]] =
+    Some [Write 0 [data 1] Ok; Flush Ok; Write 1 [data 2; data 3] (Refused NoSpace)].
+Proof. by vm_compute. Qed.
+
+(** A record of six words goes into a block. With a log of two blocks one block may be delayed, with one of
+four six, with one of nine as many as there are free places. *)
+Theorem log_bounds_room :
+  (λ g, match execute (@format ProvedDiskLongRecords.tiny g) (Medium (λ _, zero_block) []) with
+        | (Some y, _) => Some (delay_room (H := ProvedDiskLongRecords.tiny) 9 y) | _ => None
+        end) <$> [Geometry 4 2 4 8 2 2; Geometry 4 4 4 8 2 2; Geometry 4 9 4 8 2 2] =
+    [Some 1; Some 6; Some 8].
 Proof. by vm_compute. Qed.
 
 (** Two places, of which one is in use, the other one free: if a block may move there while a write is
