@@ -10,8 +10,9 @@ which there is no room in memory. So a snapshot has every write that was answere
 the device is always what some number of the operations made, in their order, and no fewer than the last flush
 covers.
 
-How many blocks may be delayed is [room_of] the memory below, so that the drain finds places for them. A drain
-that fails leaves the writes delayed, and what needed it has an unknown outcome. *)
+How many blocks may be delayed is [room_of] the memory below, so that the drain finds places for them. It is
+counted when nothing is delayed, and each delayed block takes one of it. A drain that fails leaves the writes
+delayed, and what needed it has an unknown outcome. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk SplitFlush DiskMachine.
 
@@ -52,17 +53,21 @@ Definition drain {A} y (z : delay) places (k : Y * delay → bool → program bl
   | [] => k (y, z) true
   | ws =>
       then_ (run_group D y places (reverse ws)) (λ o,
-        let '(y, all) := o in if all : bool then k (y, nothing_delayed y) true else k (y, z) false)
+        let '(y, all) := o in if all : bool then k (y, Delay _ [] ∅ (room z)) true else k (y, z) false)
   end.
 
 Definition delayed_outcome : Type := Y * delay * answer * list block.
+
+(** Requests after which fewer places may be free. *)
+Definition uses_places (q : request) : bool :=
+  match q with DoWrite _ _ | DoRestart => true | _ => false end.
 
 (** A request after a drain. The first proposed places are for the delayed writes. *)
 Definition after_drain y (z : delay) places (q : request) : program block delayed_outcome :=
   drain y z places (λ x all,
     if all : bool then
       then_ (run_request D x.1 (drop (blocks_delayed z) places) q) (λ o,
-        let '(y, r, data) := o in Done (y, nothing_delayed y, r, data))
+        let '(y, r, data) := o in Done (y, if uses_places q then nothing_delayed y else x.2, r, data))
     else Done (x, UnknownOutcome, [])).
 
 Definition delaying_request (x : Y * delay) places (q : request) : program block delayed_outcome :=
@@ -87,8 +92,9 @@ Definition delaying_group (x : Y * delay) (_ : list nat) (ws : list (nat * list 
     program block (Y * delay * bool) :=
   match delay_all x.1 x.2 ws with Some z => Done (x.1, z, true) | None => Done (x, false) end.
 
-(** The scheduler may ask for a drain, and for the upkeep of the disk below. While writes are delayed, only
-for upkeep that leaves the free places as they are. *)
+(** The scheduler may ask for a drain, which counts the free places again if nothing is delayed, and for the
+upkeep of the disk below. While writes are delayed, only for upkeep that leaves the free places as they
+are. *)
 Inductive delaying_upkeep :=
   | Drain (places : list nat)
   | Below (u : U).
@@ -96,7 +102,11 @@ Inductive delaying_upkeep :=
 Definition delaying_maintain (x : Y * delay) (v : delaying_upkeep) : program block (Y * delay) :=
   let '(y, z) := x in
   match v with
-  | Drain places => drain y z places (λ x _, Done x)
+  | Drain places =>
+      match delayed z with
+      | [] => Done (y, nothing_delayed y)
+      | _ => drain y z places (λ x _, Done x)
+      end
   | Below u =>
       match delayed z with
       | [] => then_ (run_upkeep D y u) (λ y, Done (y, nothing_delayed y))

@@ -58,9 +58,10 @@ Definition as_many y y' : Prop := shape_of y' = shape_of y ∧ bound y ≤ bound
 
 Record keeps_places : Prop := KeepsPlaces {
   kept_at_first y : room_of y ≤ bound y;
-  kept_by_read y places from lba count :
-    ends_in (λ o, as_many y o.1.1) (run_request D y places (DoRead from lba count));
-  kept_by_refusal y places ws : ends_in (λ o, o.2 = false → as_many y o.1) (run_group D y places ws);
+  kept_by_request y places q : uses_places q = false →
+    ends_in (λ o, as_many y o.1.1) (run_request D y places q);
+  used_by_group y places ws : ends_in (λ o : Y * bool, shape_of o.1 = shape_of y ∧
+    bound y ≤ bound o.1 + if o.2 then length (blocks_of ws) else 0) (run_group D y places ws);
   kept_by_upkeep y u : spares_places u = true → ends_in (as_many y) (run_upkeep D y u);
 }.
 Context (kept : keeps_places).
@@ -89,13 +90,18 @@ Proof.
   split; [by constructor|]. simpl in *. rewrite blocks_delayed_more. lia.
 Qed.
 
+Lemma blocks_reversed (ws : list (nat * list block)) :
+  length (blocks_of (reverse ws)) = length (blocks_of ws).
+Proof. unfold blocks_of. rewrite fmap_reverse. apply Permutation_length. by rewrite reverse_Permutation. Qed.
+
 Lemma roomy_drain {A} (R : A → Prop) y z places k : roomy (y, z) →
-  (∀ x all, roomy x → ends_in R (k x all)) → ends_in R (drain D room_of y z places k).
+  (∀ x all, roomy x → ends_in R (k x all)) → ends_in R (drain D y z places k).
 Proof.
-  intros Hz Hk. unfold drain. destruct (delayed z) as [|w ws]; [by apply Hk|].
-  eapply ends_in_then; [apply (kept_by_refusal kept)|]. intros [y' []] Hy'; simpl in *; apply Hk.
-  - apply roomy_nothing.
-  - eapply roomy_as_many; [|done]. by apply Hy'.
+  intros Hz Hk. unfold drain. destruct (delayed z) as [|w ws] eqn:Hws; [by apply Hk|].
+  eapply ends_in_then; [apply (used_by_group kept)|]. intros [y' []] [Hshape Hbound]; simpl in *; apply Hk.
+  - destruct Hz as [_ Hroom]. unfold blocks_delayed in Hroom. simpl in *. rewrite Hws in Hroom.
+    rewrite blocks_reversed in Hbound. split; [constructor|]. unfold blocks_delayed. simpl. lia.
+  - eapply roomy_as_many; [|done]. split; [done|lia].
 Qed.
 
 Lemma roomy_request x places q : roomy x →
@@ -103,11 +109,13 @@ Lemma roomy_request x places q : roomy x →
 Proof.
   destruct x as [y z]. intros Hz.
   assert (ends_in (λ o, roomy o.1.1) (after_drain D room_of y z places q)) as Hafter.
-  { apply roomy_drain; [done|]. intros x [] Hx; [|done].
-    eapply ends_in_then; [apply ends_anyhow|]. intros [[y' r] data] _. apply roomy_nothing. }
+  { apply roomy_drain; [done|]. intros [y1 z1] [] Hx; [|done]. destruct (uses_places q) eqn:Hq.
+    - eapply ends_in_then; [apply ends_anyhow|]. intros [[y' r] data] _. apply roomy_nothing.
+    - eapply ends_in_then; [by apply (kept_by_request kept)|]. intros [[y' r] data] Hy'.
+      by eapply roomy_as_many. }
   destruct q as [lba bs|lba count|n|n|n| | |from lba count]; simpl; try done.
   - destruct (may_delay _ _ _ _ _) eqn:Hmay; [|done]. by apply roomy_delay.
-  - eapply ends_in_then; [apply (kept_by_read kept)|]. intros [[y' r] bs] Hy'. by eapply roomy_as_many.
+  - eapply ends_in_then; [by apply (kept_by_request kept)|]. intros [[y' r] bs] Hy'. by eapply roomy_as_many.
 Qed.
 
 Lemma roomy_group x places ws : roomy x → ends_in (λ o, roomy o.1) (delaying_group shape_of x places ws).
@@ -121,7 +129,8 @@ Qed.
 Lemma roomy_maintain x v : roomy x → ends_in roomy (delaying_maintain D room_of spares_places x v).
 Proof.
   destruct x as [y z], v as [places|u]; simpl; intros Hz.
-  - by apply roomy_drain.
+  - assert (ends_in roomy (drain D y z places (λ x _, Done x))) as Hall by by apply roomy_drain.
+    destruct (delayed z); [apply roomy_nothing|done].
   - destruct (delayed z).
     + eapply ends_in_then; [apply ends_anyhow|]. intros y' _. apply roomy_nothing.
     + destruct (spares_places u) eqn:Hu; [|done].
@@ -222,12 +231,33 @@ Proof.
   by destruct body.
 Qed.
 
+Lemma take_free_size places fr fr' : take_free places fr = Some fr' →
+  base.size fr = length places + base.size fr'.
+Proof.
+  revert fr. induction places as [|p places IH]; intros fr; simpl; [by intros [= ->]|].
+  destruct (fr !! p) eqn:Hp; [|done]. intros Hfree. rewrite <-(IH _ Hfree).
+  rewrite <-(insert_delete _ _ _ Hp), map_size_insert, lookup_delete. simpl.
+  by rewrite delete_insert by apply lookup_delete.
+Qed.
+
 Lemma ends_in_group_log {A} (R : A → Prop) g n room fr places ws none all :
-  ends_in R none → (∀ r fr, ends_in R (all r fr : program block A)) →
+  ends_in R none →
+  (∀ r fr', base.size fr = length (blocks_of ws) + base.size fr' → ends_in R (all r fr' : program block A)) →
   ends_in R (group_log g n room fr places ws none all).
 Proof.
-  intros Hnone Hall. unfold group_log. cbv zeta. destruct (take_free _ _); [|done].
-  destruct (decide _); [|done]. destruct (forallb _ _); [|done]. by apply ends_in_append_log.
+  intros Hnone Hall. unfold group_log. cbv zeta. destruct (take_free _ _) as [fr'|] eqn:Hfree; [|done].
+  destruct (decide _) as [Hlen|]; [|done]. destruct (forallb _ _); [|done].
+  apply ends_in_append_log; [done|]. apply Hall. apply take_free_size in Hfree. lia.
+Qed.
+
+(** Of a request that has no data. *)
+Lemma ends_in_update_log {A} (R : A → Prop) g n room fr places q refused done_ :
+  uses_places q = false → ends_in R refused → (∀ r, ends_in R (done_ r fr : program block A)) →
+  ends_in R (update_log g n room fr (take (length (data_of q)) places) q refused done_).
+Proof.
+  intros Hq Hrefused Hdone. unfold update_log.
+  assert (take (length (data_of q)) places = []) as -> by by destruct q.
+  destruct (record_of q []); [|done]. simpl. destruct (decide _); [|done]. by apply ends_in_append_log.
 Qed.
 
 Lemma ends_in_read_places {A} (R : A → Prop) g places (k : list block → program block A) :
@@ -246,13 +276,23 @@ Lemma whole_keeps_places :
 Proof.
   split.
   - intros y. unfold delay_room, delay_room_of, drainable_now, drainable. lia.
-  - intros y places from lba count. simpl. unfold perform. destruct (faults_of _ _); [|done].
-    by apply ends_in_read_places.
+  - intros y places q Hq. simpl. unfold perform. destruct (faults_of _ _); [|done].
+    assert (ends_in (λ o : outcome, as_many y o.1.1) (with_room (size_for q (take (length (data_of q))
+      places)) y (λ y, update y (take (length (data_of q)) places) q))) as Hupdate.
+    { assert (∀ y', as_many y y' → ends_in (λ o : outcome, as_many y o.1.1)
+        (update y' (take (length (data_of q)) places) q)) as Hone.
+      { intros y' Hy'. unfold update. destruct (one_too_many _ _); [done|]. by apply ends_in_update_log. }
+      unfold with_room. destruct (room_for _ _); [by apply Hone|]. by apply ends_in_checkpoint. }
+    destruct q; try done. by apply ends_in_read_places.
   - intros y places ws. simpl. unfold write_group, with_room.
-    assert (∀ y', as_many y y' → ends_in (λ o : memory * bool, o.2 = false → as_many y o.1)
+    assert (∀ y', as_many y y' → ends_in (λ o : memory * bool, shape o.1 = shape y ∧
+      drainable_now y ≤ drainable_now o.1 + if o.2 then length (blocks_of ws) else 0)
       (group_log (shape y') (next_record y') (room_for y') (free y') places ws (Done (y', false))
         (λ r fr, Done (logged y' r fr, true)))) as Hgroup.
-    { intros y' Hy'. apply ends_in_group_log; [by intros _|by intros r fr ?]. }
+    { intros y' [Hshape Hbound]. apply ends_in_group_log; simpl.
+      - split; [done|lia].
+      - intros r fr' Hsize. split; [done|]. unfold drainable_now, drainable in *. simpl in *.
+        rewrite Hshape in *. unfold base.size, map_size in Hsize. lia. }
     destruct (room_for _ _); [by apply Hgroup|]. by apply ends_in_checkpoint.
   - intros y [] Hu; try done. by apply ends_in_checkpoint.
 Qed.
@@ -278,8 +318,7 @@ Proof.
   unfold after_drain, drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
-  { unfold ws, blocks_delayed, blocks_of. rewrite fmap_reverse. apply Permutation_length.
-    by rewrite reverse_Permutation. }
+  { apply blocks_reversed. }
   assert (in_range (shape y) ws) as Hin by by apply Forall_reverse.
   unfold drainable_now, drainable in Hroom.
   destruct (first_free_taken y (blocks_delayed z)) as [Hfirst [fr Hfree]];
@@ -322,13 +361,24 @@ Lemma trees_keep_places : keeps_places (ProvedTreeDiskTheorem.tree_programs bits
 Proof.
   split.
   - intros y. unfold tree_delay_room, delay_room_of, tree_drainable_now, drainable. lia.
-  - intros y places from lba count. simpl. unfold T.perform. destruct (T.faults_of _ _); [|done].
-    by apply ends_in_read_places.
+  - intros y places q Hq. simpl. unfold T.perform. destruct (T.faults_of _ _); [|done].
+    assert (ends_in (λ o : T.outcome, as_many y o.1.1) (T.with_room (size_for q (take (length (data_of q))
+      places)) y (λ y, T.update bits y (take (length (data_of q)) places) q))) as Hupdate.
+    { assert (∀ y', as_many y y' → ends_in (λ o : T.outcome, as_many y o.1.1)
+        (T.update bits y' (take (length (data_of q)) places) q)) as Hone.
+      { intros y' Hy'. unfold T.update. destruct (T.one_too_many _ _); [done|].
+        by apply ends_in_update_log. }
+      unfold T.with_room. destruct (T.room_for _ _); [by apply Hone|]. by apply ends_in_tree_checkpoint. }
+    destruct q; try done. by apply ends_in_read_places.
   - intros y places ws. simpl. unfold T.write_group, T.with_room.
-    assert (∀ y', as_many y y' → ends_in (λ o : T.memory * bool, o.2 = false → as_many y o.1)
+    assert (∀ y', as_many y y' → ends_in (λ o : T.memory * bool, T.shape o.1 = T.shape y ∧
+      tree_drainable_now y ≤ tree_drainable_now o.1 + if o.2 then length (blocks_of ws) else 0)
       (group_log (T.shape y') (T.next_record y') (T.room_for y') (T.free y') places ws (Done (y', false))
         (λ r fr, Done (T.logged bits y' r fr, true)))) as Hgroup.
-    { intros y' Hy'. apply ends_in_group_log; [by intros _|by intros r fr ?]. }
+    { intros y' [Hshape Hbound]. apply ends_in_group_log; simpl.
+      - split; [done|lia].
+      - intros r fr' Hsize. split; [done|]. unfold tree_drainable_now, drainable in *. simpl in *.
+        rewrite Hshape in *. unfold base.size, map_size in Hsize. lia. }
     destruct (T.room_for _ _); [by apply Hgroup|]. by apply ends_in_tree_checkpoint.
   - intros y [[]|] Hu; try done; [by apply ends_in_tree_checkpoint|].
     simpl. unfold T.walk_on. by destruct (ProvedTreeMaps.walk _ _ _).
@@ -347,8 +397,7 @@ Proof.
   unfold after_drain, drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
-  { unfold ws, blocks_delayed, blocks_of. rewrite fmap_reverse. apply Permutation_length.
-    by rewrite reverse_Permutation. }
+  { apply blocks_reversed. }
   assert (in_range (T.shape y) ws) as Hin by by apply Forall_reverse.
   unfold tree_drainable_now, drainable in Hroom.
   destruct (first_free_taken (with_maps y no_maps) (blocks_delayed z))

@@ -135,17 +135,17 @@ Proof.
   by apply (safe_idle _ _ _ _ programs_safe _ _ _ Hy).
 Qed.
 
-Lemma idle_nothing y f d s : represents y f d → size s = disk_blocks (shape_of y) → power s = true →
-  now s = d → exactly d ∈ survivors s → idle (y, nothing_delayed room_of y) f s.
+Lemma idle_nothing y z f d s : delayed z = [] → newest_right z → represents y f d →
+  size s = disk_blocks (shape_of y) → power s = true → now s = d → exactly d ∈ survivors s → idle (y, z) f s.
 Proof.
-  intros Hy Hsize Hon <- Hd. exists (now s). by split_and!.
+  intros Hz Hright Hy Hsize Hon <- Hd. exists (now s). simpl. rewrite Hz. by split_and!.
 Qed.
 
 (** A drain: a power cut leaves what may survive; in the end the device has all delayed writes, or none. *)
 Lemma crash_safe_drain {A} (P : contents block → Prop) (Q : A → medium block → Prop) y z places k f s :
   idle (y, z) f s → (∀ f, left_here s f → P f) →
   (∀ x all f, idle x f s → (all = true → delayed x.2 = []) → crash_safe P Q (k x all) (Medium f [])) →
-  crash_safe P Q (drain D room_of y z places k) (Medium f []).
+  crash_safe P Q (drain D y z places k) (Medium f []).
 Proof.
   intros Hz HP Hk. unfold drain. destruct (delayed z) as [|w ws] eqn:Hws; [by apply Hk|].
   destruct Hz as (d&Hy&Hsize&Hon&Hnow&Hd&Hd'&Hright). simpl in *. rewrite Hws in Hnow.
@@ -154,7 +154,7 @@ Proof.
     intros f' [Hf'|[_ Hf']]; apply HP; exists (shape_of y); [by exists d|exists (now s)].
     by rewrite Hnow in *.
   - intros [y' all] m _ (f'&->&Hshape&_&Hy'). simpl in *. destruct all; apply Hk; try done.
-    + apply (idle_nothing y' f' (now s)); [by rewrite Hnow|by rewrite Hshape|done..].
+    + apply (idle_nothing y' _ f' (now s)); [done|done|by rewrite Hnow|by rewrite Hshape|done..].
     + exists d. simpl. rewrite Hws, Hshape. split_and!; done.
 Qed.
 
@@ -186,7 +186,8 @@ Proof.
   2:{ split; [intros f' Hf'; apply found_cut; [done..|]; by eapply idle_found|].
       exists s. split; [|by exists f1]. destruct (unknown_prefix s q Hon) as [?|(?&?&?&->)]; [done|].
       by destruct (Hq _ _ _ eq_refl). }
-  destruct Hx as (d&Hy1&Hsize&_&Heq&Hd&_). simpl in *. rewrite Hnone in Heq by done. simpl in Heq.
+  destruct Hx as (d&Hy1&Hsize&_&Heq&Hd&_&Hright). simpl in *. specialize (Hnone eq_refl).
+  rewrite Hnone in Heq. simpl in Heq.
   eapply crash_safe_then.
   - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_request _ _ _ _ programs_safe)].
     intros f' (d'&Hd'&Hf'). destruct (step_cut_prefix s q Hon Hnow) as (s'&Hstep&Hsize'&_&Hin).
@@ -194,8 +195,8 @@ Proof.
     apply Hin. by rewrite Hsize, Heq.
   - intros [[y2 r] data] m Hleft (f2&d2&->&Hshape&Hy2&Hstep). simpl in *.
     destruct (step_prefix s _ d d2 q r data Hsize Hon Heq Hd Hstep) as (s'&Hstep'&Hsize'&Hon'&Hnow'&Hd2).
-    assert (idle (y2, nothing_delayed room_of y2) f2 s') as Hidle
-      by (eapply idle_nothing; try done; by rewrite Hshape).
+    assert (idle (y2, if uses_places q then nothing_delayed room_of y2 else z1) f2 s') as Hidle.
+    { destruct (uses_places q); eapply idle_nothing; try done; by rewrite Hshape. }
     split; [done|]. exists s'. split; [done|]. by exists f2.
 Qed.
 
@@ -283,8 +284,14 @@ Lemma crash_safe_delaying_maintain x v f s : idle x f s →
   crash_safe (left_here s) (idle_then s) (delaying_maintain D room_of spares_places x v) (Medium f []).
 Proof.
   intros Hx. destruct x as [y z], v as [places|u]; simpl.
-  - apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
-    split; [by eapply idle_found|by exists f1].
+  - assert (delayed z = [] → idle (y, nothing_delayed room_of y) f s) as Hnothing.
+    { intros Hz. pose proof Hx as (d&Hy&Hsize&Hon&Hnow&Hd&_). simpl in *. rewrite Hz in Hnow.
+      by apply idle_nothing with d. }
+    assert (crash_safe (left_here s) (idle_then s) (drain D y z places (λ x _, Done x)) (Medium f []))
+      as Hall.
+    { apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
+      split; [by eapply idle_found|by exists f1]. }
+    destruct (delayed z); [|done]. split; [by eapply idle_found|]. exists f. by split; [|apply Hnothing].
   - assert (∀ z' : Y → delay, idle (y, z) f s →
       (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y →
         now s = written_all d (reverse (delayed z)) → exactly d ∈ survivors s → idle (y', z' y') f' s) →
@@ -298,7 +305,7 @@ Proof.
     pose proof Hx as (_&_&Hsize&Hon&_&_&Hin&Hright). simpl in *.
     destruct (delayed z) as [|w ws] eqn:Hws.
     + apply Hbelow; [done|]. intros y' f' d Hy' Hshape Hnow Hd.
-      apply (idle_nothing y' f' d); try done; by rewrite Hshape.
+      apply (idle_nothing y' _ f' d); try done; by rewrite Hshape.
     + destruct (spares_places u); [|split; [by eapply idle_found|by exists f]].
       apply (Hbelow (λ _, z)); [done|]. intros y' f' d Hy' Hshape Hnow Hd. exists d. simpl.
       rewrite Hshape, Hws. by split_and!.
@@ -312,7 +319,7 @@ Definition recovered_in s (r : option (Y * delay)) (m : medium block) : Prop :=
 Lemma opened_idle g d y m : kept_as shape_of represents g d y m →
   idle_then (settled (disk_blocks g) d) (y, nothing_delayed room_of y) m.
 Proof.
-  intros (f&->&<-&Hy). exists f. split; [done|]. by apply idle_nothing with d; try done; left.
+  intros (f&->&<-&Hy). exists f. split; [done|]. apply idle_nothing with d; try done. by left.
 Qed.
 
 Lemma crash_safe_opening f s : left_here s f →

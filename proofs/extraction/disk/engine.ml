@@ -70,6 +70,13 @@ let may_delay disk request =
   | DoWrite (lba, data), Some delay -> Maps.may_delay disk.memory delay lba data
   | _ -> false
 
+(* Where there is no room for a write, but there seem to be places: they are counted again. *)
+let count_again disk blocks =
+  match disk.delay with
+  | Some delay when blocks > 0 && Scheduler.free_places disk.scheduler disk.memory >= blocks ->
+      keep disk (Maps.delaying_maintain disk.medium (disk.memory, delay) (Drain []))
+  | _ -> ()
+
 let run_request ahead disk places request =
   match disk.delay with
   | None -> let (memory, answer), data = Maps.perform ~ahead disk.medium disk.memory places request in
@@ -85,7 +92,7 @@ let rec perform ?(ahead = false) ?(looked = false) disk request =
   | DoRead _ -> ()
   | DoWrite _ when blocks () = 0 -> ()
   | DoFlush | DoRestart -> drain disk
-  | _ -> drain disk; prepare disk (blocks ()));
+  | _ -> drain disk; count_again disk (blocks ()); prepare disk (blocks ()));
   let blocks = blocks () in
   let places = (if looked then Maps.first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
   let answer, data = run_request ahead disk places request in
