@@ -98,7 +98,9 @@ let rec perform ?(ahead = false) ?(looked = false) disk request =
   let answer, data = run_request ahead disk places request in
   (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
   match answer with
-  | Refused NoSpace when blocks > 0 && not looked -> maintain disk Collect; perform ~ahead ~looked:true disk request
+  | Refused NoSpace when blocks > 0 && not looked ->
+      if disk.delay <> None then maintain disk Checkpoint;  (* the record of a drain has many places *)
+      maintain disk Collect; perform ~ahead ~looked:true disk request
   | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
       Scheduler.give_back disk.scheduler places; (answer, data)
   | _ -> if answer <> Ok || looked || request = DoRestart then Scheduler.forget disk.scheduler; (answer, data)
