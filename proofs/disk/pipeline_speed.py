@@ -4,9 +4,9 @@ profile prefix), on a file that is flushed.
     python proofs/disk/pipeline_speed.py [ROUNDS] [FOLDER]
 
 In turns: nbdcopy copies an image of 64 MiB, in requests of 256 KiB, 4 MiB and 32 MiB, and fio
-writes 4,000 random blocks: 16 and 64 in flight, and 16 in flight with a flush after every 64 writes.
-Each job ends with a flush. The disk is in FOLDER, by default the one for
-temporary files; its medium should take time to flush. The table has medians. Needs fio and nbdcopy
+writes 4,000 random blocks: 16 and 64 in flight, and 16 in flight with a flush after every 64
+writes. Each job ends with a flush. The disk is in FOLDER, by default the one for temporary files;
+its medium should take time to flush. The table has medians. Needs fio and nbdcopy
 (`make serve-setup`).
 """
 
@@ -48,7 +48,7 @@ def copying(size: int, folder: Path) -> list[str | Path]:
     return ["nbdcopy", "--flush", f"--request-size={size}", image]
 
 
-def writing(depth: int, flushed: int = 0) -> list[str | Path]:
+def writing(depth: int, flushed: int, _: Path) -> list[str | Path]:
     job = {"ioengine": "nbd", "iodepth": depth, "bs": BLOCK, "rw": "randwrite", "norandommap": 1}
     job |= {"filesize": BLOCKS * BLOCK, "io_size": WRITES * BLOCK, "thread": 1}
     job |= {"end_fsync": 1, "fsync": flushed}
@@ -83,8 +83,8 @@ def main() -> None:
     jobs: dict[str, Callable[[Path], list[str | Path]]] = {
         f"copy, requests of {size >> 10} KiB": partial(copying, size) for size in COPIES
     }
-    jobs |= {f"random writes, {n} in flight": lambda _, n=n: writing(n) for n in DEPTHS}
-    jobs[f"a flush after {FLUSHED} writes"] = lambda _: writing(DEPTHS[0], FLUSHED)
+    jobs |= {f"random writes, {depth} in flight": partial(writing, depth, 0) for depth in DEPTHS}
+    jobs[f"a flush after {FLUSHED} writes"] = partial(writing, DEPTHS[0], FLUSHED)
     for _ in range(rounds):
         for job, command in jobs.items():
             for mode, options in MODES.items():

@@ -1,4 +1,4 @@
-"""The proved disk with write-back: the profile `prefix`, in the dialogue of the kit and over NBD."""
+"""The proved disk with write-back: the profile `prefix`, in the kit's dialogue and over NBD."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -113,7 +113,9 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Prefix]:
 
 
 def number(client: Client, lba: int) -> int:
-    return client.one(READ, lba * BLOCK, BLOCK).content[0]
+    content = client.one(READ, lba * BLOCK, BLOCK).content
+    assert isinstance(content, bytes)
+    return content[0]
 
 
 def test_what_was_flushed_survives_a_kill(served: Prefix, tmp_path: Path) -> None:
