@@ -13,7 +13,7 @@ from scheduler_bugs import built
 from conformance.cli import main
 from support.proved_disk import PROGRAM, call
 from support.proved_server import BLOCK, connected, counted
-from support.serving.nbd_client import FLUSH, READ, WRITE, Client
+from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = 64
@@ -133,6 +133,17 @@ def test_what_was_flushed_survives_a_kill(served: Prefix, tmp_path: Path) -> Non
     client = served.again("kill")
     assert [number(client, lba) for lba in range(30)] == list(range(1, 31))
     assert client.one(READ, 30 * BLOCK + 7, 4).content == b"part"
+
+
+def test_a_forced_write_survives_a_kill(served: Prefix, tmp_path: Path) -> None:
+    before = counted(tmp_path / "disk")
+    for lba in range(3):
+        data, flags = bytes([lba + 1]) * BLOCK, FUA if lba == 2 else 0
+        answer = served.client.one(WRITE, lba * BLOCK, data=data, flags=flags)
+        assert not answer.error
+    assert (counted(tmp_path / "disk") - before)["device_flushes"] == 1
+    client = served.again("kill")
+    assert [number(client, lba) for lba in range(3)] == [1, 2, 3]
 
 
 def test_a_snapshot_has_what_was_answered(served: Prefix, tmp_path: Path) -> None:

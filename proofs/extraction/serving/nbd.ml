@@ -136,7 +136,7 @@ let command client export kind data at from length reply =
   | 0 when length = 0 -> reply 0 []
   | 3 when client.disk.engine.delay <> None ->
       commit client.disk; ignore (perform client.disk DoFlush); reply 0 []
-  | 3 -> reply 0 []  (* whatever is answered is durable: so are FUA and flush *)
+  | 3 -> reply 0 []  (* without write-back whatever is answered is durable: so are FUA and flush *)
   | 4 | 6 -> commit client.disk; unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
   | _ -> raise (Failed einval)
 
@@ -146,6 +146,9 @@ let reply client cookie error parts =
   Outbox.put_text client.out cookie;
   List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
 
+(* With write-back FUA is a flush, before the answer leaves the outbox. *)
+let force disk = commit disk; try ignore (perform disk DoFlush) with Failed _ -> raise Hang_up
+
 let request client export bytes at filled =
   if filled - at < 28 then 0 else begin
     let kind = u16 bytes (at + 6) and reply = reply client (Bytes.sub_string bytes (at + 8) 8) in
@@ -154,6 +157,7 @@ let request client export bytes at filled =
     if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
     if filled - at < 28 + payload then 0 else begin
       (try command client export kind bytes (at + 28) from length reply with Failed error -> reply error []);
+      if u16 bytes (at + 4) land 1 = 1 && changes kind && client.disk.engine.delay <> None then force client.disk;
       28 + payload
     end
   end
@@ -174,11 +178,10 @@ let export_of disk name =
     Some { view = Named name; writable = false; stays = (fun () -> count () = then_) }
   else None
 
-(* Flush, multi-conn; and for the live view FUA, without write-back, trim and write zeroes; for a snapshot read-only. *)
-let flags disk export =
-  if not export.writable then 0b100000111 else if disk.engine.delay = None then 0b101101101 else 0b101100101
+(* Flush, multi-conn; and for the live view FUA, trim and write zeroes; for a snapshot read-only. *)
+let flags export = if export.writable then 0b101101101 else 0b100000111
 
-let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags disk export)
+let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags export)
 
 (* An answer of so many bytes, which [add] adds. *)
 let answer_option client option kind length add =
