@@ -65,6 +65,8 @@ NEAREST = {
     "PipelinedMachine.v": "PipelinedDiskWitnesses",
     "SparePlaces.v": "PipelinedDisk",
     "PipelinedProgress.v": "PipelinedProgress",
+    "WriteBack.v": "WriteBackRefinement",
+    "WriteBackPlaces.v": "WriteBackProgress",
 }
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 PROOFS = Path(__file__).parent
 THEORIES = sorted((PROOFS / "theories").glob("*.v"))
 # Where every result is stated.
-STATED = [PROOFS / "theories" / f"{name}.v" for name in ("Theorems", "TreeTheorems")]
+STATED = [
+    PROOFS / "theories" / f"{name}.v" for name in ("Theorems", "TreeTheorems", "WriteBackTheorems")
+]
 EXTRACTIONS = sorted((PROOFS / "extraction").rglob("*.v"))
 ESCAPES = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check"

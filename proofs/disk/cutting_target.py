@@ -3,6 +3,7 @@
 conformance run --target python:proofs.disk.cutting_target:open_target --traces 200
 conformance run --target python:proofs.disk.cutting_target:open_trees --traces 200
 conformance run --target python:proofs.disk.cutting_target:open_mirrors --traces 200
+conformance run --target python:proofs.disk.cutting_target:open_prefix --traces 200
 
 A power cut tears blocks: of each sector the old or a new content survives (`device.ml`). The names
 of snapshots are made long, so that their log records take two sectors and differ in the second one.
@@ -59,6 +60,16 @@ def open_trees(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_trees.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
+
+
+def open_prefix(options: dict[str, Any]) -> CuttingTarget:
+    """Start it with write-back; `trees` says whether its maps are trees."""
+    trees = " --trees" if options.get("trees") else ""
+    records = options.get("records", 4)
+    return CuttingTarget(f"{PROGRAM} adapter --profile prefix{trees} --log-records {records}")
+
+
+open_prefix.knobs = {"records": [4, 1, 2, 16], "trees": [False, True]}  # type: ignore[attr-defined]
 
 
 LEGS: dict[str, list[Any]] = {"records": [4, 1, 16], "trees": [False, True]}  # knobs of all legs

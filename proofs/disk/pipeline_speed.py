@@ -1,10 +1,12 @@
-"""Compare the server of the proved disk with and without its pipeline, on a file that is flushed.
+"""Compare the server of the proved disk with its pipeline, without it, and with write-back (the
+profile prefix), on a file that is flushed.
 
     python proofs/disk/pipeline_speed.py [ROUNDS] [FOLDER]
 
 In turns: nbdcopy copies an image of 64 MiB, in requests of 256 KiB, 4 MiB and 32 MiB, and fio
-writes 4,000 random blocks, 16 and 64 in flight. The disk is in FOLDER, by default the one for
-temporary files; its medium should take time to flush. The table has medians. Needs fio and nbdcopy
+writes 4,000 random blocks: 16 and 64 in flight, and 16 in flight with a flush after every 64
+writes. Each job ends with a flush. The disk is in FOLDER, by default the one for temporary files;
+its medium should take time to flush. The table has medians. Needs fio and nbdcopy
 (`make serve-setup`).
 """
 
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -22,8 +26,12 @@ from typing import NamedTuple
 from kill_server import BLOCK, PROGRAM, Server
 
 BLOCKS, WRITES = 16384, 4000
-COPIES, DEPTHS = (256 << 10, 4 << 20, 32 << 20), (16, 64)
-MODES = {"pipeline": [], "--no-pipeline": ["--no-pipeline"]}
+COPIES, DEPTHS, FLUSHED = (256 << 10, 4 << 20, 32 << 20), (16, 64), 64
+MODES = {
+    "pipeline": [],
+    "--no-pipeline": ["--no-pipeline"],
+    "prefix": ["--profile", "prefix"],
+}
 
 
 class Spent(NamedTuple):
@@ -37,12 +45,13 @@ class Spent(NamedTuple):
 def copying(size: int, folder: Path) -> list[str | Path]:
     image = folder / "image"
     image.write_bytes(b"".join((i + 1).to_bytes(8, "little") * 512 for i in range(BLOCKS)))
-    return ["nbdcopy", f"--request-size={size}", image]
+    return ["nbdcopy", "--flush", f"--request-size={size}", image]
 
 
-def writing(depth: int) -> list[str | Path]:
+def writing(depth: int, flushed: int, _: Path) -> list[str | Path]:
     job = {"ioengine": "nbd", "iodepth": depth, "bs": BLOCK, "rw": "randwrite", "norandommap": 1}
     job |= {"filesize": BLOCKS * BLOCK, "io_size": WRITES * BLOCK, "thread": 1}
+    job |= {"end_fsync": 1, "fsync": flushed}
     return ["fio", "--name=run", *(f"--{key}={value}" for key, value in job.items())]
 
 
@@ -71,15 +80,17 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     place = sys.argv[2] if len(sys.argv) > 2 else None
     found: dict[tuple[str, str], list[Spent]] = defaultdict(list)
-    jobs = [(f"copy, requests of {size >> 10} KiB", size) for size in COPIES]
-    jobs += [(f"random writes, {depth} in flight", depth) for depth in DEPTHS]
+    jobs: dict[str, Callable[[Path], list[str | Path]]] = {
+        f"copy, requests of {size >> 10} KiB": partial(copying, size) for size in COPIES
+    }
+    jobs |= {f"random writes, {depth} in flight": partial(writing, depth, 0) for depth in DEPTHS}
+    jobs[f"a flush after {FLUSHED} writes"] = partial(writing, DEPTHS[0], FLUSHED)
     for _ in range(rounds):
-        for job, size in jobs:
+        for job, command in jobs.items():
             for mode, options in MODES.items():
                 with TemporaryDirectory(dir=place) as name:
                     folder = Path(name)
-                    command = copying(size, folder) if size in COPIES else writing(size)
-                    found[job, mode].append(measured(folder, command, options))
+                    found[job, mode].append(measured(folder, command(folder), options))
     print(f"medians of {rounds} rounds")
     for (job, mode), runs in found.items():
         count = BLOCKS if job.startswith("copy") else WRITES

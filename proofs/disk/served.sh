@@ -5,7 +5,7 @@ program=$HOOKS/../../build/proved-disk
 
 begin() {
     rm -f log
-    "$program" serve disk --socket live.sock ${SYNC---no-sync} 2>log </dev/null >/dev/null &
+    "$program" serve disk --socket live.sock ${SYNC---no-sync} ${PROFILE:+--profile "$PROFILE"} 2>log </dev/null >/dev/null &
     echo $! >pid
     until grep -qs serving log; do kill -0 "$(cat pid)" && sleep 0.005; done
 }

@@ -1,6 +1,6 @@
 (** What the final results assume, and the counterexamples to what is left of them without a hypothesis:
 nothing. *)
-From LogDisk Require Import Theorems TreeTheorems.
+From LogDisk Require Import Theorems TreeTheorems WriteBackTheorems.
 From LogDisk Require VirtualDiskWitnesses OverlappingDiskWitnesses LogStructuredDiskWitnesses
   SharedTreeExamples.
 From LogDisk Require Parity RedundancyWitnesses CompositionWitnesses.
@@ -9,10 +9,10 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
   TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer
-  PipelinedProgressWitnesses ServedDiskExecution
+  PipelinedProgressWitnesses ServedDiskExecution WriteBackWitnesses WriteBackServed
   ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
-Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees.
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees Delayed.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements,
    @checker_exact, @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact,
@@ -62,7 +62,10 @@ Definition all_theorems :=
    @pipelined_tree_requests_answered,
    @served_tree_leg_requests_answered, @served_mirrored_tree_requests_answered,
    @served_raid_tree_requests_answered, @mirrored_tree_disk_execution,
-   @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution).
+   @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution,
+   @write_back_disk_refines_contract, @write_back_tree_disk_refines_contract,
+   @served_write_back_disk_refines_contract, @served_write_back_tree_disk_refines_contract,
+   @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -168,5 +171,12 @@ Definition all_counterexamples :=
    @PipelinedProgressWitnesses.pipelined_snapshots_run_out,
    @PipelinedProgressWitnesses.tree_pipelined_snapshots_run_out,
    @PipelinedProgressWitnesses.pipelined_requests_need_digests,
-   @PipelinedProgressWitnesses.tree_pipelined_requests_need_digests).
+   @PipelinedProgressWitnesses.tree_pipelined_requests_need_digests,
+   @WriteBackWitnesses.write_back_is_not_ack, @WriteBackWitnesses.write_back_round_trip_needed,
+   @WriteBackWitnesses.write_back_digest_needed, @WriteBackWitnesses.write_back_tree_round_trip_needed,
+   @WriteBackWitnesses.write_back_tree_digest_needed, @WriteBackWitnesses.flush_needs_a_slot,
+   @WriteBackWitnesses.spared_places_needed, @WriteBackWitnesses.tree_spared_places_needed,
+   @WriteBackServed.served_write_back_round_trip_needed, @WriteBackServed.served_write_back_digest_needed,
+   @WriteBackServed.served_write_back_tree_round_trip_needed,
+   @WriteBackServed.served_write_back_tree_digest_needed).
 Print Assumptions all_counterexamples.

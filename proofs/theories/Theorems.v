@@ -1,6 +1,6 @@
 (** What is proved: each final result in prose, in Coq, and by one line from where it is proved. What they
 assume is printed by [Assumptions.v]: nothing. For all sizes and all histories; numbers are those of the
-README. [TreeTheorems.v] goes on with shared trees on blocks. *)
+README. [TreeTheorems.v] goes on with shared trees on blocks, [WriteBackTheorems.v] with write-back. *)
 From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.

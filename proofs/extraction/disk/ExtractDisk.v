@@ -4,7 +4,8 @@ Numbers are OCaml's integers (63 bits): what comes from outside is checked to be
 counted (records, MBAs) grows by at most a few thousand per request. Names are OCaml's strings. *)
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlNativeString.
 From stdpp Require Import strings numbers.
-From LogDisk Require Import ProvedTreeDisk ProvedDisk Leg Parity LegCode ServedDiskScheduler SparePlaces.
+From LogDisk Require Import ProvedTreeDisk ProvedDisk Leg Parity LegCode ServedDiskScheduler SparePlaces
+  SplitFlush DiskMachine WriteBack WriteBackPlaces.
 
 Extract Inlined Constant Compare_dec.le_dec => "(fun (a : int) b -> a <= b)".
 Extract Inlined Constant Compare_dec.lt_dec => "(fun (a : int) b -> a < b)".
@@ -40,4 +41,5 @@ Extraction "proved_core.ml" perform write_group maintain recover format first_fr
   on_leg open_leg settle_leg mirrors of_code raid byte_product tree_memory tree_upkeep tree_perform tree_group
   tree_maintain tree_recover tree_format tree_shape tree_log tree_slot tree_is_free tree_first_free tree_in_use
   tree_listing tree_live_blocks walks next_step walk_on node_count next_job
-  spare_address tree_spare_address.
+  spare_address tree_spare_address then_ delaying_request delaying_group delaying_maintain nothing_delayed
+  may_delay blocks_delayed delay_room tree_delay_room spares_places.

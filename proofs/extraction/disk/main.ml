@@ -18,8 +18,8 @@ let guarded folder action =
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
 
-let opened ?(sync = true) ?(pipeline = false) ?log folder action =
-  guarded folder (fun () -> Mirror_commands.opened ~sync ~pipeline ?log ~file:(file folder) folder action)
+let opened ?(sync = true) ?(pipeline = false) ?(prefix = false) ?log folder action =
+  guarded folder (fun () -> Mirror_commands.opened ~sync ~pipeline ~prefix ?log ~file:(file folder) folder action)
 let with_disk folder action =
   opened folder (fun ~answer:_ ~close disk -> Fun.protect ~finally:close (fun () -> action disk))
 
@@ -111,18 +111,19 @@ let log_of path =
   flush log;
   log
 
-let adapter disk log folder records seed trees layout =
+let adapter disk log folder records seed trees prefix layout =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
+    | Some _ when prefix -> fail wrong_usage "the profile prefix is for a disk on one device"
     | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~seed ~parity ~count
-    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~seed)
+    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~prefix ~seed)
 
-let serve folder socket no_sync no_pipeline log =
+let serve folder socket no_sync no_pipeline prefix log =
   let sync = not no_sync in
-  let pipeline = sync && not no_pipeline in
-  opened ~sync ~pipeline ?log:(Option.map log_of log) folder (Server.serve ~folder ~socket)
+  let pipeline = sync && not (no_pipeline || prefix) in
+  opened ~sync ~pipeline ~prefix ?log:(Option.map log_of log) folder (Server.serve ~folder ~socket)
 
 (* ** Arguments *)
 
@@ -142,6 +143,11 @@ let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ o
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
 let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees.")
+let profile =
+  let choice = Arg.enum [ ("ack", false); ("prefix", true) ] in
+  Arg.(value & opt choice false & info [ "profile" ] ~docv:"PROFILE"
+    ~doc:"What survives a power cut: ack, all that was answered; prefix, all that was answered before some moment, \
+          which is no earlier than the last flush.")
 let command name doc term =
   let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
     info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";
@@ -186,6 +192,7 @@ let commands =
        $ Arg.(value & flag & info [ "no-sync" ]
          ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only.")
        $ Arg.(value & flag & info [ "no-pipeline" ] ~doc:"Perform nothing while a flush is under way.")
+       $ profile
        $ optional Arg.string "log-writes" "FILE" "On one device: log what is written, as dm-log-writes does.");
     command "adapter" "Answer requests of the conformance kit on stdin and stdout."
       (const adapter
@@ -194,7 +201,7 @@ let commands =
        $ optional Arg.string "folder" "DIR" "Where the file of the disk is kept while it runs."
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Seed of what power cuts leave.")
-       $ trees $ Mirror_commands.layout) ]
+       $ trees $ profile $ Mirror_commands.layout) ]
   @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
 
 let () =

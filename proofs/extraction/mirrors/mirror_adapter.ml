@@ -65,7 +65,7 @@ let request state message =
   let ok = Adapter.ok [] in
   match Adapter.text "op" message with
   | "hello" ->
-      Adapter.hello ~more:[ "device" ]
+      Adapter.hello ~more:[ "fua"; "device" ]
         ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (if state.parity > 0 then state.parity else state.count - 1)) ] ()
   | "bye" -> ok
   | "create" -> create state (Adapter.integer "blocks" message); ok

@@ -30,17 +30,18 @@ let opened_mirrors ~sync folder action =
       in
       action ~answer ~close disk
 
-let opened_device ~sync ~pipeline ?log file action =
+let opened_device ~sync ~pipeline ~prefix ?log file action =
   let device = Device.open_file ~sync ?log file in
   let close () = Device.close device in
-  match Engine.recover (Engine.on ~pipeline device) with
+  match Adapter.opened prefix (Engine.recover (Engine.on ~pipeline device)) with
   | disk -> action ~answer:(Adapter.operation ~devices:(fun () -> [ device ]) disk) ~close disk
   | exception problem -> close (); raise problem
 
 (* What to do: with requests in lines, in the end, and with the disk. *)
-let opened ~sync ~pipeline ?log ~file folder action =
-  if Mirror_set.exists folder then opened_mirrors ~sync folder action
-  else opened_device ~sync ~pipeline ?log file action
+let opened ~sync ~pipeline ~prefix ?log ~file folder action =
+  if not (Mirror_set.exists folder) then opened_device ~sync ~pipeline ~prefix ?log file action
+  else if prefix then raise (Sys_error "the profile prefix is for a disk on one device")
+  else opened_mirrors ~sync folder action
 
 let with_set folder action =
   if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));

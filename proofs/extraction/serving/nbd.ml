@@ -134,7 +134,9 @@ let command client export kind data at from length reply =
       wait client.disk length (DoWrite (first, List.init (length / size) block)) (fun error _ -> reply error [])
   | 1 -> commit client.disk; write client.disk data at from length; reply 0 []
   | 0 when length = 0 -> reply 0 []
-  | 3 -> reply 0 []  (* whatever is answered is durable: so are FUA and flush *)
+  | 3 when client.disk.engine.delay <> None ->
+      commit client.disk; ignore (perform client.disk DoFlush); reply 0 []
+  | 3 -> reply 0 []  (* without write-back whatever is answered is durable: so are FUA and flush *)
   | 4 | 6 -> commit client.disk; unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
   | _ -> raise (Failed einval)
 
@@ -144,6 +146,9 @@ let reply client cookie error parts =
   Outbox.put_text client.out cookie;
   List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
 
+(* With write-back FUA is a flush, before the answer leaves the outbox. *)
+let force disk = commit disk; try ignore (perform disk DoFlush) with Failed _ -> raise Hang_up
+
 let request client export bytes at filled =
   if filled - at < 28 then 0 else begin
     let kind = u16 bytes (at + 6) and reply = reply client (Bytes.sub_string bytes (at + 8) 8) in
@@ -152,6 +157,7 @@ let request client export bytes at filled =
     if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
     if filled - at < 28 + payload then 0 else begin
       (try command client export kind bytes (at + 28) from length reply with Failed error -> reply error []);
+      if u16 bytes (at + 4) land 1 = 1 && changes kind && client.disk.engine.delay <> None then force client.disk;
       28 + payload
     end
   end

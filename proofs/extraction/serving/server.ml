@@ -106,6 +106,7 @@ let run disk ~nbd ~control ~answer ~stopped =
         connections := List.filter (fun c -> c.open_) (late @ !connections)
   done;
   Nbd.commit disk;
+  Engine.drain disk.engine;
   List.iter send !connections;
   List.iter hang_up !connections
 

@@ -33,29 +33,31 @@ let format medium { geometry; pages } =
   if pages = 0 then Option.map whole (medium.run (format blocks geometry))
   else Option.map trees (medium.run (tree_format blocks bits (levels geometry.disk_blocks, pages) geometry))
 
+(* The programs of both kinds, as those of one disk (DiskMachine.v). *)
+let programs =
+  let kept kind p = then_ p (fun y -> Done (kind y)) in
+  let answered kind p = then_ p (fun ((y, r), data) -> Done ((kind y, r), data)) in
+  let told kind p = then_ p (fun (y, all) -> Done (kind y, all)) in
+  { run_request = (fun memory places request -> match memory with
+      | Whole y -> answered whole (perform blocks y places request)
+      | Trees y -> answered trees (tree_perform blocks bits y places request));
+    run_group = (fun memory places writes -> match memory with
+      | Whole y -> told whole (write_group blocks y places writes)
+      | Trees y -> told trees (tree_group blocks bits y places writes));
+    run_upkeep = (fun memory upkeep -> match memory with
+      | Whole y -> kept whole (maintain blocks y upkeep)
+      | Trees y -> kept trees (tree_maintain blocks bits y (Keep upkeep)));
+    run_recovery = program_to_recover; run_format = (fun _ _ -> Done None) }
+
 (* `last_flush` of PipelinedMachine.v: with [ahead], the last flush of what is answered ok goes on. *)
-let one ahead spare = if ahead then Some (function (y, Ok), _ -> Some (spare y) | _ -> None) else None
-let all ahead spare = if ahead then Some (function y, true -> Some (spare y) | _ -> None) else None
-
+let spare = function Whole y -> spare_address y | Trees y -> tree_spare_address y
 let perform ~ahead medium memory places request =
-  match memory with
-  | Whole y -> let (y, r), data =
-      medium.run ?last:(one ahead spare_address) (perform blocks y places request) in ((Whole y, r), data)
-  | Trees y -> let (y, r), data =
-      medium.run ?last:(one ahead tree_spare_address) (tree_perform blocks bits y places request) in
-      ((Trees y, r), data)
-
+  let last = function (y, Ok), _ -> Some (spare y) | _ -> None in
+  medium.run ?last:(if ahead then Some last else None) (programs.run_request memory places request)
 let write_group ~ahead medium memory places writes =
-  match memory with
-  | Whole y -> let y, ok =
-      medium.run ?last:(all ahead spare_address) (write_group blocks y places writes) in (Whole y, ok)
-  | Trees y -> let y, ok =
-      medium.run ?last:(all ahead tree_spare_address) (tree_group blocks bits y places writes) in (Trees y, ok)
-
-let maintain medium memory upkeep =
-  match memory with
-  | Whole y -> Whole (medium.run (maintain blocks y upkeep))
-  | Trees y -> Trees (medium.run (tree_maintain blocks bits y (Keep upkeep)))
+  let last = function y, true -> Some (spare y) | _ -> None in
+  medium.run ?last:(if ahead then Some last else None) (programs.run_group memory places writes)
+let maintain medium memory upkeep = medium.run (programs.run_upkeep memory upkeep)
 
 let shape = function Whole y -> y.shape | Trees y -> tree_shape y
 let is_free = function Whole y -> is_free y | Trees y -> tree_is_free y
@@ -75,3 +77,15 @@ let rec walk memory steps =
   | _ -> memory
 (* In memory, and in the newest checkpoint. *)
 let nodes = function Whole _ -> None | Trees y -> Some (node_count y)
+
+(* Write-back (WriteBack.v): at most so many blocks are delayed. *)
+let most_delayed = 8192
+let room = function
+  | Whole y -> delay_room blocks most_delayed y | Trees y -> tree_delay_room blocks most_delayed y
+let nothing_delayed = nothing_delayed blocks room
+let may_delay = may_delay blocks shape
+let delaying_request medium x places request =
+  medium.run (delaying_request blocks programs shape room x places request)
+let delaying_group medium x writes = medium.run (delaying_group blocks shape x [] writes)
+let delaying_maintain medium x upkeep =
+  medium.run (delaying_maintain blocks programs room spares_places x upkeep)

@@ -1,0 +1,429 @@
+(** A disk whose programs are crash safe keeps the profile [Prefix] with write-back.
+
+While writes are delayed, the contract's disk has them and the device does not: what is on the device is a
+disk that may survive, and so is the disk with all delayed writes. A group is performed whole or not at all,
+so a power cut in a drain leaves one of the two. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
+  ProvedDiskRequests.
+From LogDisk Require Import ProvedDiskRefinement ProvedTreeDiskTheorem.
+From LogDisk Require Import SplitFlush DiskMachine WriteBack WriteBackDisk.
+
+Lemma crash_safe_then {B A A'} {torn : tearing B} (P : contents B → Prop) (Q : A → medium B → Prop)
+    (Q' : A' → medium B → Prop) p k m :
+  crash_safe P Q p m → (∀ x m, safe P m → Q x m → crash_safe P Q' (k x) m) → crash_safe P Q' (then_ p k) m.
+Proof.
+  intros Hp Hk. revert m Hp. induction p as [x|a p IH|a b p IH|p IH|φ p IH]; simpl; intros m [Hleft Hp];
+    [by apply Hk|(split; [done|by apply IH])..|]. split; [done|]. intros Hφ. by apply IH, Hp.
+Qed.
+
+(** ** The contract under [Prefix] *)
+
+Section Contract.
+Context `{!blocks}.
+Implicit Types (s : state block) (d : disk block) (q : request) (ws : list (nat * list block)).
+
+Lemma written_all_app d ws ws' : written_all d (ws ++ ws') = written_all (written_all d ws) ws'.
+Proof. apply foldl_app. Qed.
+Lemma written_all_snaps d ws : snaps (written_all d ws) = snaps d.
+Proof. revert d. induction ws as [|w ws IH]; intros d; [done|]. simpl. by rewrite IH. Qed.
+
+(** Whatever happens to a disk of which nothing is delayed may happen under [Prefix] too. *)
+Lemma step_prefix s n d d' q r data :
+  size s = n → power s = true → now s = d → exactly d ∈ survivors s →
+  step Ack (settled n d) (event_of q r data) (settled n d') →
+  ∃ s', step Prefix s (event_of q r data) s' ∧ size s' = n ∧ power s' = true ∧ now s' = d' ∧
+    exactly d' ∈ survivors s'.
+Proof.
+  destruct s as [n0 d0 left on]. simpl. intros -> -> -> Hd Hstep.
+  assert (∀ faults excuses e l', exactly e ∈ l' →
+    answered (settled n d) r faults excuses e [exactly e] (settled n d') →
+    ∃ s', answered (State n d left true) r faults excuses e l' s' ∧ size s' = n ∧ power s' = true ∧
+      now s' = d' ∧ exactly d' ∈ survivors s') as Hanswered.
+  { intros fs es e l' He [_ Hr]. destruct r as [|c| |]; simpl in Hr.
+    - destruct Hr as [-> [= <- _]]. eexists. by split; [split; [done|split; [done|reflexivity]]|].
+    - destruct Hr as [Hc [= <- _]]. eexists. by split; [split; [done|split; [done|reflexivity]]|].
+    - destruct Hr as [[= <- _]|[-> [= <- _]]]; eexists;
+        [by split; [split; [done|left; reflexivity]|]|by split; [split; [done|right; by split]|]].
+    - by destruct fs. }
+  destruct q as [lba bs|lba count|n0|n0|n0| | |from lba count]; simpl in *;
+    try (apply Hanswered; [by left|done]).
+  destruct Hstep as [Hstep Hdata]. destruct (Hanswered _ _ d left Hd Hstep) as (s'&?&?).
+  by exists s'.
+Qed.
+
+(** A power cut in a request leaves what survived before, and the disk after it, if it may happen. *)
+Lemma step_cut_prefix s q : power s = true → exactly (now s) ∈ survivors s →
+  ∃ s', step Prefix s (event_of q CutShort []) s' ∧ size s' = size s ∧
+    (∀ i, i ∈ survivors s → i ∈ survivors s') ∧
+    ∀ d', d' ∈ outcomes (settled (size s) (now s)) q → exactly d' ∈ survivors s'.
+Proof.
+  destruct s as [n d left on]. simpl. intros -> Hd.
+  assert (∀ fs es e l, exactly e ∈ l → ∃ s', answered (State n d left true) CutShort fs es e l s' ∧
+    size s' = n ∧ (∀ i, i ∈ left → i ∈ survivors s') ∧
+    ∀ d', d' ∈ match fs with [] => [e; d] | _ => [d] end → exactly d' ∈ survivors s') as Hcut.
+  { intros fs es e l He. eexists. split; [split; [done|reflexivity]|]. split; [done|]. simpl.
+    split; [intros i Hi; apply elem_of_app; by right|].
+    intros d' Hd'. apply elem_of_app. destruct fs.
+    - apply elem_of_cons in Hd' as [->|Hd']; [by left|]. apply elem_of_list_singleton in Hd' as ->. by right.
+    - apply elem_of_list_singleton in Hd' as ->. by right. }
+  destruct q as [lba bs|lba count|n0|n0|n0| | |from lba count]; simpl; unfold outcomes; simpl;
+    try (apply (Hcut _ _ _ _); by left); try (apply (Hcut [] [] d [exactly d]); by left).
+  destruct (Hcut (out_of_range (settled n d) lba count ++ missing_view d from) [] d left Hd)
+    as (s'&?&?). exists s'. split; [split; [done|by intros ?]|done].
+Qed.
+End Contract.
+
+(** ** What is delayed *)
+
+Section Refinement.
+Context `{!blocks} {torn : tearing block} {Y U : Type} (D : programs Y U).
+Context (shape_of : Y → geometry) (room_of : Y → nat) (spares_places : U → bool).
+Context (represents : Y → contents block → disk block → Prop)
+  (recoverable : geometry → disk block → contents block → Prop).
+Context (programs_safe : crash_safe_programs D shape_of represents recoverable).
+Implicit Types (s : state block) (f : contents block) (d : disk block) (q : request) (y : Y) (z : delay).
+Local Notation delaying := (write_back D shape_of room_of spares_places).
+
+Lemma lookup_put_blocks lba bs m l :
+  put_blocks lba bs m !! l = match data_at lba bs l with Some b => Some b | None => m !! l end.
+Proof.
+  unfold data_at. revert lba m. induction bs as [|b bs IH]; intros lba m; simpl; [by case_decide|].
+  rewrite IH. repeat case_decide; try lia.
+  - replace (l - lba) with (S (l - S lba)) by lia. simpl. destruct (bs !! _) eqn:Hb; [done|].
+    by rewrite lookup_insert_ne by lia.
+  - replace l with lba by lia. by rewrite Nat.sub_diag, lookup_insert.
+  - by rewrite lookup_insert_ne by lia.
+Qed.
+
+(** The newest data are those that the delayed writes leave. *)
+Definition newest_right z : Prop := ∀ d l,
+  live (written_all d (reverse (delayed z))) l = default (live d l) (newest_data z !! l).
+
+Lemma delayed_oldest_first d z lba bs : written_all d (reverse (delayed (delay_write z lba bs))) =
+  written (written_all d (reverse (delayed z))) lba bs.
+Proof. simpl. by rewrite reverse_cons, written_all_app. Qed.
+
+Lemma delay_right z lba bs : newest_right z → newest_right (delay_write z lba bs).
+Proof.
+  intros Hz d l. rewrite delayed_oldest_first. simpl. rewrite Hz, lookup_put_blocks.
+  by destruct (data_at lba bs l).
+Qed.
+
+Lemma with_newest_live z d lba count : newest_right z →
+  with_newest z lba (live d <$> seq lba count) =
+  live (written_all d (reverse (delayed z))) <$> seq lba count.
+Proof.
+  intros Hz. revert lba. induction count as [|count IH]; intros lba; [done|]. simpl. by rewrite IH, Hz.
+Qed.
+
+(** Memory, device and the contract's disk, when nothing is under way. *)
+Definition idle (x : Y * delay) f s : Prop := ∃ d,
+  represents x.1 f d ∧ size s = disk_blocks (shape_of x.1) ∧ power s = true ∧
+  now s = written_all d (reverse (delayed x.2)) ∧ exactly d ∈ survivors s ∧ exactly (now s) ∈ survivors s ∧
+  newest_right x.2.
+
+(** What is on the device may survive. *)
+Definition left_here s f : Prop :=
+  ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f.
+
+Definition idle_then s (x : Y * delay) (m : medium block) : Prop := ∃ f, m = Medium f [] ∧ idle x f s.
+
+Lemma idle_found x f s : idle x f s → safe (left_here s) (Medium f []).
+Proof.
+  intros (d&Hy&Hsize&_&_&Hd&_) f' Hf'. exists (shape_of x.1), d. split_and!; [done..|].
+  by apply (safe_idle _ _ _ _ programs_safe _ _ _ Hy).
+Qed.
+
+Lemma idle_nothing y z f d s : delayed z = [] → newest_right z → represents y f d →
+  size s = disk_blocks (shape_of y) → power s = true → now s = d → exactly d ∈ survivors s → idle (y, z) f s.
+Proof.
+  intros Hz Hright Hy Hsize Hon <- Hd. exists (now s). simpl. rewrite Hz. by split_and!.
+Qed.
+
+(** A drain: a power cut leaves what may survive; in the end the device has all delayed writes, or none. *)
+Lemma crash_safe_drain {A} (P : contents block → Prop) (Q : A → medium block → Prop) y z places k f s :
+  idle (y, z) f s → (∀ f, left_here s f → P f) →
+  (∀ x all f, idle x f s → (all = true → delayed x.2 = []) → crash_safe P Q (k x all) (Medium f [])) →
+  crash_safe P Q (drain D y z places k) (Medium f []).
+Proof.
+  intros Hz HP Hk. unfold drain. destruct (delayed z) as [|w ws] eqn:Hws; [by apply Hk|].
+  destruct Hz as (d&Hy&Hsize&Hon&Hnow&Hd&Hd'&Hright). simpl in *. rewrite Hws in Hnow.
+  eapply crash_safe_then.
+  - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_group _ _ _ _ programs_safe)].
+    intros f' [Hf'|[_ Hf']]; apply HP; exists (shape_of y); [by exists d|exists (now s)].
+    by rewrite Hnow in *.
+  - intros [y' all] m _ (f'&->&Hshape&_&Hy'). simpl in *. destruct all; apply Hk; try done.
+    + apply (idle_nothing y' _ f' (now s)); [done|done|by rewrite Hnow|by rewrite Hshape|done..].
+    + exists d. simpl. rewrite Hws, Hshape. split_and!; done.
+Qed.
+
+(** ** Requests *)
+
+Definition cut_left s q f : Prop := ∃ s', step Prefix s (event_of q CutShort []) s' ∧ left_here s' f.
+Definition answered_in s q (o : delayed_outcome) (m : medium block) : Prop := ∃ s',
+  step Prefix s (event_of q o.1.2 o.2) s' ∧ idle_then s' o.1.1 m.
+
+Lemma found_cut s q f : power s = true → exactly (now s) ∈ survivors s → left_here s f → cut_left s q f.
+Proof.
+  intros Hon Hnow (g&d&Hsize&Hd&Hf). destruct (step_cut_prefix s q Hon Hnow) as (s'&Hstep&Hsize'&Hin&_).
+  exists s'. split; [done|]. exists g, d. rewrite Hsize'. auto.
+Qed.
+
+Lemma unknown_prefix s q : power s = true →
+  step Prefix s (event_of q UnknownOutcome []) s ∨ ∃ from lba count, q = DoRead from lba count.
+Proof.
+  intros Hon. destruct q; try (left; split; [done|by left]). right. by do 3 eexists.
+Qed.
+
+Lemma crash_safe_after_drain y z places q f s : idle (y, z) f s →
+  (∀ from lba count, q ≠ DoRead from lba count) →
+  crash_safe (cut_left s q) (answered_in s q) (after_drain D room_of y z places q) (Medium f []).
+Proof.
+  intros Hz Hq. pose proof Hz as (_&_&_&Hon&_&_&Hnow&_).
+  apply crash_safe_drain with s; [done|intros f'; by apply found_cut|].
+  intros [y1 z1] [] f1 Hx Hnone.
+  2:{ split; [intros f' Hf'; apply found_cut; [done..|]; by eapply idle_found|].
+      exists s. split; [|by exists f1]. destruct (unknown_prefix s q Hon) as [?|(?&?&?&->)]; [done|].
+      by destruct (Hq _ _ _ eq_refl). }
+  destruct Hx as (d&Hy1&Hsize&_&Heq&Hd&_&Hright). simpl in *. specialize (Hnone eq_refl).
+  rewrite Hnone in Heq. simpl in Heq.
+  eapply crash_safe_then.
+  - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_request _ _ _ _ programs_safe)].
+    intros f' (d'&Hd'&Hf'). destruct (step_cut_prefix s q Hon Hnow) as (s'&Hstep&Hsize'&_&Hin).
+    exists s'. split; [done|]. exists (shape_of y1), d'. split_and!; [by rewrite Hsize'| |done].
+    apply Hin. by rewrite Hsize, Heq.
+  - intros [[y2 r] data] m Hleft (f2&d2&->&Hshape&Hy2&Hstep). simpl in *.
+    destruct (step_prefix s _ d d2 q r data Hsize Hon Heq Hd Hstep) as (s'&Hstep'&Hsize'&Hon'&Hnow'&Hd2).
+    assert (idle (y2, if uses_places q then nothing_delayed room_of y2 else z1) f2 s') as Hidle.
+    { destruct (uses_places q); eapply idle_nothing; try done; by rewrite Hshape. }
+    split; [done|]. exists s'. split; [done|]. by exists f2.
+Qed.
+
+(** A read finds the newest data. *)
+Lemma missing_view_alike d d' from : snaps d = snaps d' → missing_view d from = missing_view d' from.
+Proof. intros Heq. destruct from; [done|]. simpl. unfold missing. by rewrite Heq. Qed.
+
+Lemma step_read s d d' z from lba count r bs :
+  power s = true → now s = written_all d (reverse (delayed z)) → newest_right z →
+  step Ack (settled (size s) d) (Read from lba count r bs) (settled (size s) d') →
+  d' = d ∧ step Prefix s
+    (Read from lba count r (match r, from with Ok, Live => with_newest z lba bs | _, _ => bs end)) s.
+Proof.
+  intros Hon Hnow Hright [[_ Hr] Hdata]. simpl in *.
+  assert (missing_view (now s) from = missing_view d from) as Hmissing.
+  { apply missing_view_alike. by rewrite Hnow, written_all_snaps. }
+  assert (∀ left, settled (size s) d' = happens (settled (size s) d) d left → d' = d) as Hsame
+    by by intros left [= ->].
+  unfold out_of_range in *. simpl in *. unfold answered. rewrite Hmissing.
+  destruct r as [|c| |]; simpl in *.
+  - destruct Hr as [Hnone ->%Hsame]. destruct (Hdata eq_refl) as (v&Hv&->). split; [done|]. split.
+    + split; [done|]. split; [done|]. by destruct s.
+    + intros _. destruct from as [|n]; simpl in *.
+      * injection Hv as <-. eexists. split; [done|]. by rewrite with_newest_live, Hnow.
+      * exists v. by rewrite Hnow, written_all_snaps.
+  - destruct Hr as [Hc [= ->]]. by split; [|split].
+  - split; [|by split; [split; [|left]|]]. destruct Hr as [[= ->]|[_ ->%Hsame]]; done.
+  - by destruct (_ ++ _).
+Qed.
+
+Lemma crash_safe_delaying y z places q f s : idle (y, z) f s →
+  crash_safe (cut_left s q) (answered_in s q) (delaying_request D shape_of room_of (y, z) places q)
+    (Medium f []).
+Proof.
+  intros Hz. pose proof Hz as (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright).
+  destruct q as [lba bs|lba count|n|n|n| | |from lba count];
+    try (by apply crash_safe_after_drain).
+  - unfold delaying_request. destruct (may_delay _ _ _ _ _) eqn:Hmay; [|by apply crash_safe_after_drain].
+    unfold may_delay in Hmay. apply andb_true_iff in Hmay as [Hfits%bool_decide_eq_true _].
+    split; [intros f' Hf'; apply found_cut; [done..|]; by eapply idle_found|].
+    exists (happens s (written (now s) lba bs) (buffered Prefix s (written (now s) lba bs))). split.
+    + split; [done|]. split; [|done]. unfold out_of_range. by rewrite Hsize, decide_True.
+    + exists f. split; [done|]. exists d. simpl in *. split_and!; try done.
+      * by rewrite Hnow, <-delayed_oldest_first.
+      * by right.
+      * by left.
+      * by apply (delay_right z lba bs).
+  - unfold delaying_request. eapply crash_safe_then.
+    + eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_request _ _ _ _ programs_safe)].
+      intros f' (d'&Hd'&Hf'). apply found_cut; [done..|]. exists (shape_of y), d'. split_and!; [done| |done].
+      unfold outcomes in Hd'. simpl in Hd'. destruct (out_of_range _ _ _ ++ _); set_solver.
+    + intros [[y2 r] bs] m Hleft (f2&d2&->&Hshape&Hy2&Hstep). simpl in *. split; [done|].
+      rewrite <-Hsize in Hstep.
+      destruct (step_read s d d2 z from lba count r bs Hon Hnow Hright Hstep) as [-> Hread].
+      exists s. split; [done|]. exists f2. split; [done|]. exists d. simpl. by rewrite Hshape.
+Qed.
+
+(** ** Several writes at once, upkeep, and recovery *)
+
+Lemma delay_all_idle y z z' ws f s : idle (y, z) f s → delay_all shape_of y z ws = Some z' →
+  ∃ s', run Prefix s (writes_shown ws Ok) s' ∧ idle (y, z') f s'.
+Proof.
+  revert z s. induction ws as [|[lba bs] ws IH]; simpl; intros z s Hz.
+  - intros [= <-]. exists s. split; [constructor|done].
+  - destruct (may_delay _ _ _ _ _) eqn:Hmay; [|done].
+    pose proof (crash_safe_delaying y z [] (DoWrite lba bs) f s Hz) as Hone.
+    unfold delaying_request in Hone. rewrite Hmay in Hone. destruct Hone as (_&s1&Hstep&f1&[= ->]&Hz1).
+    intros Hall. destruct (IH _ _ Hz1 Hall) as (s'&Hrun&Hz'). exists s'. split; [|done]. by econstructor.
+Qed.
+
+Definition group_end s ws (o : Y * delay * bool) (m : medium block) : Prop :=
+  ∃ s', (if o.2 then run Prefix s (writes_shown ws Ok) s' else s' = s) ∧ idle_then s' o.1 m.
+
+Lemma crash_safe_delaying_group x places ws f s : idle x f s →
+  crash_safe (left_here s) (group_end s ws) (delaying_group shape_of x places ws) (Medium f []).
+Proof.
+  intros Hx. unfold delaying_group. destruct (delay_all _ _ _ _) as [z'|] eqn:Hall;
+    (split; [by eapply idle_found|]).
+  - destruct x as [y z]. destruct (delay_all_idle y z z' ws f s Hx Hall) as (s'&Hrun&Hz').
+    exists s'. split; [done|]. by exists f.
+  - exists s. split; [done|]. by exists f.
+Qed.
+
+Lemma crash_safe_delaying_maintain x v f s : idle x f s →
+  crash_safe (left_here s) (idle_then s) (delaying_maintain D room_of spares_places x v) (Medium f []).
+Proof.
+  intros Hx. destruct x as [y z], v as [places|u]; simpl.
+  - assert (delayed z = [] → idle (y, nothing_delayed room_of y) f s) as Hnothing.
+    { intros Hz. pose proof Hx as (d&Hy&Hsize&Hon&Hnow&Hd&_). simpl in *. rewrite Hz in Hnow.
+      by apply idle_nothing with d. }
+    assert (crash_safe (left_here s) (idle_then s) (drain D y z places (λ x _, Done x)) (Medium f []))
+      as Hall.
+    { apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
+      split; [by eapply idle_found|by exists f1]. }
+    destruct (delayed z); [|done]. split; [by eapply idle_found|]. exists f. by split; [|apply Hnothing].
+  - assert (∀ z' : Y → delay, idle (y, z) f s →
+      (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y →
+        now s = written_all d (reverse (delayed z)) → exactly d ∈ survivors s → idle (y', z' y') f' s) →
+      crash_safe (left_here s) (idle_then s) (then_ (run_upkeep D y u) (λ y, Done (y, z' y))) (Medium f []))
+      as Hbelow.
+    { intros z' (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright) Hz'. eapply crash_safe_then.
+      - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_upkeep _ _ _ _ programs_safe)].
+        intros f' Hf'. by exists (shape_of y), d.
+      - intros y' m Hleft (f'&->&Hshape&Hy'). split; [done|]. exists f'. split; [done|].
+        by apply (Hz' y' f' d). }
+    pose proof Hx as (_&_&Hsize&Hon&_&_&Hin&Hright). simpl in *.
+    destruct (delayed z) as [|w ws] eqn:Hws.
+    + apply Hbelow; [done|]. intros y' f' d Hy' Hshape Hnow Hd.
+      apply (idle_nothing y' _ f' d); try done; by rewrite Hshape.
+    + destruct (spares_places u); [|split; [by eapply idle_found|by exists f]].
+      apply (Hbelow (λ _, z)); [done|]. intros y' f' d Hy' Hshape Hnow Hd. exists d. simpl.
+      rewrite Hshape, Hws. by split_and!.
+Qed.
+
+(** ** Every step *)
+
+Definition recovered_in s (r : option (Y * delay)) (m : medium block) : Prop :=
+  ∃ x d, r = Some x ∧ exactly d ∈ survivors s ∧ idle_then (settled (size s) d) x m.
+
+Lemma opened_idle g d y m : kept_as shape_of represents g d y m →
+  idle_then (settled (disk_blocks g) d) (y, nothing_delayed room_of y) m.
+Proof.
+  intros (f&->&<-&Hy). exists f. split; [done|]. apply idle_nothing with d; try done. by left.
+Qed.
+
+Lemma crash_safe_opening f s : left_here s f →
+  crash_safe (left_here s) (recovered_in s) (run_recovery delaying) (Medium f []).
+Proof.
+  intros (g&d&Hsize&Hd&Hf). simpl. eapply crash_safe_then.
+  - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_recovery _ _ _ _ programs_safe)].
+    intros f' Hf'. by exists g, d.
+  - intros r m Hleft (y&->&Hy). split; [done|]. exists (y, nothing_delayed room_of y), d. rewrite Hsize.
+    split_and!; [done..|]. by apply opened_idle.
+Qed.
+
+Definition prefix_related (x : machine (Y * delay)) s : Prop :=
+  let m := x.2 in
+  match x.1 with
+  | Idle z => idle_then s z m
+  | Busy q p => crash_safe (cut_left s q) (answered_in s q) p m
+  | Group ws p => power s = true ∧ crash_safe (left_here s) (group_end s ws) p m
+  | Upkeep p => crash_safe (left_here s) (idle_then s) p m
+  | Off => ∃ f, m = Medium f [] ∧ left_here s f
+  | Recovery p => crash_safe (left_here s) (recovered_in s) p m
+  end.
+
+Lemma step_run p s s' e : step p s e s' → run p s [e] s'.
+Proof. intros. econstructor; [done|constructor]. Qed.
+
+(** Writes of unknown outcome that were not performed. *)
+Lemma unknown_idle s ws : power s = true → run Prefix s (writes_shown ws UnknownOutcome) s.
+Proof. intros Hon. induction ws; [constructor|]. econstructor; [|done]. split; [done|by left]. Qed.
+
+Lemma found_later s f : left_here s f → ∃ s', run Prefix s [Crash CutShort] s' ∧ left_here s' f.
+Proof. intros (g&d&?&?&?). exists (cut s []). split; [by apply step_run|]. by exists g, d. Qed.
+
+Lemma prefix_related_cut c m s f : prefix_related (c, m) s → c ≠ Off → may_leave m f →
+  ∃ s', run Prefix s (shown_by_cut c) s' ∧ prefix_related (Off, Medium f []) s'.
+Proof.
+  intros Hrel Hon Hf.
+  assert (left_here s f →
+    ∃ s', run Prefix s [Crash CutShort] s' ∧ prefix_related (Off, Medium f []) s') as Hleft.
+  { intros (s'&?&?)%found_later. exists s'. split; [done|]. by exists f. }
+  destruct c as [x|q p|ws p|p| |p]; unfold prefix_related in Hrel; simpl in *.
+  - destruct Hrel as (f0&->&Hx). by apply Hleft, (idle_found x f0).
+  - apply crash_safe_now in Hrel. destruct (Hrel f Hf) as (s'&?%step_run&?). exists s'. split; [done|].
+    by exists f.
+  - destruct Hrel as [Hpower Hp%crash_safe_now]. destruct (Hleft (Hp f Hf)) as (s'&Hrun&?). exists s'.
+    split; [|done]. apply run_app. exists s. split; [by apply unknown_idle|done].
+  - apply crash_safe_now in Hrel. by apply Hleft, Hrel.
+  - done.
+  - apply crash_safe_now in Hrel. by apply Hleft, Hrel.
+Qed.
+
+Lemma prefix_related_move x s es x' : prefix_related x s → move delaying x es x' →
+  ∃ s', run Prefix s es s' ∧ prefix_related x' s'.
+Proof.
+  intros Hrel Hmove. destruct Hmove as [y m q places|y m ws places|y m u
+    |q p m p' m' Hio|ws p m p' m' Hio|p m p' m' Hio|p m p' m' Hio|q y r data m|ws y m|ws y m|y m
+    |c m f Hon Hf|m|y m]; unfold prefix_related in Hrel; simpl in Hrel.
+  - destruct Hrel as (f&->&Hx). exists s. split; [constructor|]. destruct y. by apply crash_safe_delaying.
+  - destruct Hrel as (f&->&Hx). exists s. split; [constructor|]. split; [by destruct Hx as (?&_&_&?&_)|].
+    by apply crash_safe_delaying_group.
+  - destruct Hrel as (f&->&Hx). exists s. split; [constructor|]. by apply crash_safe_delaying_maintain.
+  - exists s. split; [constructor|]. by eapply crash_safe_io.
+  - destruct Hrel as [Hpower Hp]. exists s. split; [constructor|]. split; [done|]. by eapply crash_safe_io.
+  - exists s. split; [constructor|]. by eapply crash_safe_io.
+  - exists s. split; [constructor|]. by eapply crash_safe_io.
+  - destruct Hrel as (_&s'&Hstep&Hx). exists s'. split; [by apply step_run|done].
+  - destruct Hrel as (_&_&s'&Hrun&Hx). by exists s'.
+  - destruct Hrel as (_&_&s'&->&Hx). exists s. split; [constructor|done].
+  - destruct Hrel as [_ Hx]. exists s. split; [constructor|done].
+  - by eapply prefix_related_cut.
+  - destruct Hrel as (f&->&Hf). exists s. split; [constructor|]. by apply crash_safe_opening.
+  - destruct Hrel as (_&x&d&[= <-]&Hd&Hx). exists (settled (size s) d). split; [|done].
+    apply step_run. exists (exactly d), d. split_and!; [done| |done]. split; [|done]. intros l. by left.
+Qed.
+
+Lemma execute_then {A A'} (p : program block A) (k : A → program block A') m :
+  execute (then_ p k) m = execute (k (execute p m).1) (execute p m).2.
+Proof. revert m. induction p; simpl; auto. Qed.
+
+Lemma formatted_idle n x : formatted delaying n x →
+  ∃ z : Y * delay, x.1 = Idle z ∧ idle_then (settled n blank) z x.2.
+Proof.
+  intros (trees&g&f&x0&<-&Hwhole&Hx&->). simpl in *. rewrite execute_then in *.
+  destruct (execute (run_format D trees g) (Medium f [])) as [[y|] m] eqn:Hex; [|done].
+  simpl in *. injection Hx as <-. eexists. split; [done|].
+  by eapply opened_idle, (safe_format _ _ _ _ programs_safe).
+Qed.
+
+(** A disk whose programs are crash safe keeps [Prefix] with write-back. *)
+Theorem write_back_refines : implements (disk_machine delaying) Prefix.
+Proof.
+  apply (forward_simulation (disk_machine delaying) Prefix prefix_related); [|apply prefix_related_move].
+  intros n [c m] (z&Hc&Hz)%formatted_idle. simpl in *. by rewrite Hc.
+Qed.
+End Refinement.
+
+(** ** Both disks *)
+
+Section Disks.
+Context `{!blocks} {torn : tearing block} (most : nat).
+
+Theorem write_back_disk_refines : blocks_laws → implements (write_back_disk most) Prefix.
+Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ proved_programs_safe). Qed.
+
+Theorem write_back_tree_disk_refines bits : blocks_laws → implements (write_back_tree_disk most bits) Prefix.
+Proof. intros laws. apply (write_back_refines _ _ _ _ _ _ (tree_programs_safe bits laws)). Qed.
+End Disks.

@@ -1,0 +1,75 @@
+(** What is proved, as in [Theorems.v]: of the disks with write-back.
+
+A write is answered before it is on the device, as long as no more than [most] blocks are delayed. A flush,
+and every other request that changes something, puts all delayed writes on the device first, in one log record
+([WriteBack.v]). The machine, what it may meet and what is assumed are those of [ProvedDiskTheorem.v], of
+programs that do this. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
+From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine ProvedDiskAnswers ProvedTreeDisk
+  ProvedTreeDiskCost ProvedDiskExecution.
+From LogDisk Require WriteBack WriteBackDisk WriteBackRefinement WriteBackServed WriteBackProgress
+  WriteBackWitnesses.
+
+Module Delayed.
+Import Medium Codec ProvedDisk WriteBackDisk.
+
+(** 23. After a power cut there is what a prefix of the operations made, which has all that was answered
+before the last flush: the contract under [Prefix]. With whole maps, *)
+Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most :
+  blocks_laws → implements (write_back_disk most) Prefix.
+Proof. intros laws. by apply WriteBackRefinement.write_back_disk_refines. Qed.
+
+(** and with trees; *)
+Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits :
+  blocks_laws → implements (write_back_tree_disk most bits) Prefix.
+Proof. intros laws. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
+
+(** also behind a queue. *)
+Theorem served_write_back_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} most
+    n c h tr q :
+  let disk := write_back_disk most in blocks_laws → fresh disk n c →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
+    (OverlappingDiskQueue.in_front disk c) h tr q →
+  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+Proof. apply WriteBackServed.served_write_back_disk_refines. Qed.
+
+Theorem served_write_back_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block}
+    most bits n c h tr q :
+  let disk := write_back_tree_disk most bits in blocks_laws → fresh disk n c →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
+    (OverlappingDiskQueue.in_front disk c) h tr q →
+  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+Proof. apply WriteBackServed.served_write_back_tree_disk_refines. Qed.
+
+(** 23. Places are left for all that is delayed. Whatever happened to the disk, power cuts too: if nothing is
+under way, a flush is answered [Ok], with the first free places, and nothing is delayed then. The record of
+the delayed writes and its numbers are below the limit of words, and the maps go into a slot. *)
+Theorem write_back_flush_answered `{blocks} {torn : tearing block} most n c tr y z m :
+  let disk := write_back_disk most in
+  blocks_laws → fresh disk n c → shows disk c tr (DiskMachine.Idle (y, z), m) →
+  ProvedDiskAnswers.small_group (shape y) (next_record y) (reverse (WriteBack.delayed z)) →
+  WriteBackProgress.maps_fit y →
+  let o := (execute (DiskMachine.run_request (write_back_programs most) (y, z)
+    (first_free y (WriteBack.blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ WriteBack.delayed o.1.1.2 = [].
+Proof. apply WriteBackProgress.flush_is_answered. Qed.
+
+Theorem write_back_tree_flush_answered `{blocks} {torn : tearing block} most bits n c tr y z m :
+  let disk := write_back_tree_disk most bits in
+  blocks_laws → fresh disk n c → shows disk c tr (DiskMachine.Idle (y, z), m) →
+  ProvedDiskAnswers.small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y)
+    (reverse (WriteBack.delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
+  let o := (execute (DiskMachine.run_request (write_back_tree_programs most bits) (y, z)
+    (ProvedTreeDisk.first_free y (WriteBack.blocks_delayed z)) DoFlush) m).1 in
+  o.1.2 = Ok ∧ WriteBack.delayed o.1.1.2 = [].
+Proof. apply WriteBackProgress.tree_flush_is_answered. Qed.
+
+(** 12. An execution: delayed writes are read, and lost with the power; a snapshot has them, and what was
+flushed survives; power cuts come in drains, of which one leaves all writes and the other one none; a
+scheduler proposes a place in use, and a cleaning that would take a place of delayed writes. *)
+Theorem write_back_disk_execution : ∃ x x',
+  fresh (@write_back_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log 3) 4 x ∧
+  shows (write_back_disk 3) x WriteBackWitnesses.delayed_shows x'.
+Proof. apply WriteBackWitnesses.write_back_life_exists. Qed.
+End Delayed.

@@ -1,0 +1,175 @@
+"""The proved disk with write-back: the profile `prefix`, in the kit's dialogue and over NBD."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import cutting_target
+import pytest
+from click.testing import CliRunner
+from kill_server import Server
+from scheduler_bugs import built
+
+from conformance.cli import main
+from support.proved_disk import PROGRAM, call
+from support.proved_server import BLOCK, connected, counted
+from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = 64
+
+
+def judged(target: str, traces: int) -> tuple[int, str]:
+    """Return the status of the kit on a target, and what it printed."""
+    arguments = ["run", "--target", target, "--traces", str(traces), "--seed", "5", "--jobs", "1"]
+    result = CliRunner().invoke(main, arguments)
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"exec:{PROGRAM} adapter --profile prefix",
+        f"exec:{PROGRAM} adapter --profile prefix --trees",
+        "python:proofs.disk.cutting_target:open_prefix",
+    ],
+)
+def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    status, output = judged(target, 20)
+    assert status == 0, output
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("adapter.ml", '~profile:"prefix"', '~profile:"ack"'),
+        ("adapter.ml", '| "flush" -> perform DoFlush', '| "flush" -> ok []'),
+        ("proved_core.ml", "(reverse0 (p :: l))) (fun o ->", "(p :: l)) (fun o ->"),
+    ],
+    ids=["it says ack", "a flush does nothing", "the newest write goes first"],
+)
+def test_the_kit_finds_what_is_broken(file: str, old: str, new: str, tmp_path: Path) -> None:
+    disk = built(tmp_path, {"what": new, "old": old, "new": new}, file)
+    status, output = judged(f"exec:{disk} adapter --profile prefix", 30)
+    assert status == 1, output
+
+
+def test_the_adapter_answers_before_it_writes() -> None:
+    with closing(cutting_target.open_prefix({"records": 16})) as target:
+        hello = target.request({"op": "hello", "protocol": 1})
+        assert hello["crash_profile"] == "prefix"
+        assert "fua" not in hello["capabilities"]
+        target.request({"op": "create", "blocks": BLOCKS})
+        before = target.request({"op": "stats"})["counters"]
+        data = b"A" * BLOCK
+        for lba in range(20):
+            assert target.request({"op": "write", "lba": lba, "data": data})["ok"]
+        assert target.request({"op": "stats"})["counters"] == before
+        assert target.request({"op": "read", "lba": 19, "count": 1})["data"] == data
+        assert target.request({"op": "flush"})["ok"]
+        after = target.request({"op": "stats"})["counters"]
+        assert after["device_flushes"] - before["device_flushes"] == 1
+        assert after["device_writes"] - before["device_writes"] == 21
+        target.request({"op": "bye"})
+
+
+def test_it_is_for_one_device(tmp_path: Path) -> None:
+    call("create", tmp_path / "m", "--blocks", BLOCKS, "--mirrors", 2)
+    socket = tmp_path / "nbd.sock"
+    call("serve", tmp_path / "m", "--socket", socket, "--profile", "prefix", status=1)
+    call("adapter", "--mirrors", 2, "--profile", "prefix", status=2)
+
+
+class Prefix:
+    """A server with write-back, and a client of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.open()
+
+    def open(self) -> None:
+        self.server = Server(self.folder, "--profile", "prefix")
+        self.client, self.end = connected(self.folder)
+
+    def close(self, signal: str) -> None:
+        self.end.close()
+        getattr(self.server.process, signal)()
+        self.server.process.wait()
+
+    def again(self, signal: str) -> Client:
+        self.close(signal)
+        self.open()
+        return self.client
+
+
+@pytest.fixture(params=[[], ["--trees"]], ids=["whole", "trees"])
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Prefix]:
+    call("create", tmp_path / "disk", "--blocks", BLOCKS, *request.param)
+    found = Prefix(tmp_path)
+    yield found
+    found.close("terminate")
+    assert found.server.process.returncode == 0
+
+
+def number(client: Client, lba: int) -> int:
+    content = client.one(READ, lba * BLOCK, BLOCK).content
+    assert isinstance(content, bytes)
+    return content[0]
+
+
+def test_what_was_flushed_survives_a_kill(served: Prefix, tmp_path: Path) -> None:
+    client, disk = served.client, tmp_path / "disk"
+    before = counted(disk)
+    for lba in range(30):
+        assert not client.one(WRITE, lba * BLOCK, data=bytes([lba + 1]) * BLOCK).error
+    assert not client.one(WRITE, 30 * BLOCK + 7, data=b"part").error
+    assert counted(disk) == before
+    assert not client.one(FLUSH).error
+    after = counted(disk) - before
+    assert (after["device_flushes"], after["device_writes"]) == (1, 32)
+    assert not client.one(WRITE, 0, data=bytes([99]) * BLOCK).error
+    assert number(client, 0) == 99
+    client = served.again("kill")
+    assert [number(client, lba) for lba in range(30)] == list(range(1, 31))
+    assert client.one(READ, 30 * BLOCK + 7, 4).content == b"part"
+
+
+def test_a_forced_write_survives_a_kill(served: Prefix, tmp_path: Path) -> None:
+    before = counted(tmp_path / "disk")
+    for lba in range(3):
+        data, flags = bytes([lba + 1]) * BLOCK, FUA if lba == 2 else 0
+        answer = served.client.one(WRITE, lba * BLOCK, data=data, flags=flags)
+        assert not answer.error
+    assert (counted(tmp_path / "disk") - before)["device_flushes"] == 1
+    client = served.again("kill")
+    assert [number(client, lba) for lba in range(3)] == [1, 2, 3]
+
+
+def test_a_snapshot_has_what_was_answered(served: Prefix, tmp_path: Path) -> None:
+    client = served.client
+    assert not client.one(WRITE, 0, data=bytes([1]) * BLOCK).error
+    call("snapshot", tmp_path / "disk", "s")
+    assert not client.one(WRITE, 0, data=bytes([2]) * BLOCK).error
+    client = served.again("kill")
+    assert number(client, 0) == 1
+    view, end = connected(tmp_path, "s")
+    with closing(end):
+        assert number(view, 0) == 1
+
+
+def test_a_server_that_ends_flushes(served: Prefix) -> None:
+    assert not served.client.one(WRITE, 5 * BLOCK, data=bytes([7]) * BLOCK).error
+    assert number(served.again("terminate"), 5) == 7
+
+
+def test_a_kill_leaves_a_prefix(served: Prefix) -> None:
+    """More is written than may be delayed: some of it survives, and no later write without the
+    earlier ones."""
+    for turn in range(1, 60):
+        data = bytes([turn]) * (BLOCKS * BLOCK)
+        assert not served.client.one(WRITE, 0, data=data).error
+    client = served.again("kill")
+    found = {number(client, lba) for lba in range(BLOCKS)}
+    assert len(found) == 1
+    assert found.pop() > 0
