@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from refmodel.adapter.dialogue import Message
 from refmodel.adapter.engine_target import Adapter
 
 DATA = bytes(range(256)) * 2
@@ -18,7 +19,7 @@ def test_what_was_acknowledged_is_durable_though_nothing_may_be_written(
         folder=tmp_path, layout="raid5-4+1", block_bytes=512, repair_share=1, write_back=True
     )
     try:
-        for request in (
+        requests: list[Message] = [
             {"op": "create", "blocks": blocks},
             *({"op": "write", "lba": 7 - at, "data": DATA} for at in range(blocks - 8)),
             {"op": "fail", "device": 4, "mode": "absent"},
@@ -28,7 +29,8 @@ def test_what_was_acknowledged_is_durable_though_nothing_may_be_written(
             {"op": "fail", "device": 3, "mode": "absent"},
             {"op": "restart"},
             {"op": "return", "device": 3},
-        ):
+        ]
+        for request in requests:
             assert target.request(request)["ok"], request
         assert target.request({"op": "read", "lba": 3, "count": 1}).get("data") == DATA
     finally:
