@@ -19,9 +19,9 @@ from typing import Any
 
 from conformance.contract.source import Source
 from conformance.programs.explored import Begun, Explored
-from conformance.programs.full import FullWriter
 from conformance.programs.situation import Asked
 from conformance.programs.wide import WideWriter
+from conformance.programs.wide_devices import DevicesWriter
 
 Request = dict[str, Any]
 Hello = dict[str, Any]
@@ -59,7 +59,7 @@ def program(
     `reach` says at which device writes of operations the power was cut so far.
     `wide` programs have the shapes of conformance.programs.wide.
     """
-    kind = WideWriter if wide else FullWriter
+    kind = WideWriter if wide else DevicesWriter
     asked = Counter() if asked is None else asked
     writer = kind(choose, hello, crashes, cuts, options or {}, asked, begun, reach)
     return writer.program(ops, any_length)

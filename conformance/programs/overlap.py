@@ -201,7 +201,8 @@ class _Writer:
         if self._schedules:
             self.program[-1]["schedule"] = self._schedules.left_behind()
         for passed in range(1, choose.choice(COME_AND_GO) + 1):
-            self._add(choose.choice(["write", *race]), False)
+            goes = slow == "view" and passed == 1 and "delete" in self._able
+            self._add("delete" if goes else choose.choice(["write", *race]), False)
             self.program[-1]["overlaps"] = passed
             if self._schedules:
                 self.program[-1]["schedule"] = self._schedules.passing()

@@ -22,6 +22,7 @@ MOST_BYTES = 1 << 22  # of a disk: it is read in one request
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
+RUNS = (3, 4, 8, 16, 32)  # blocks of a write of equal ones
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
@@ -105,8 +106,13 @@ class RequestWriter:
 
     def _write(self) -> Request:
         lba, count = self._ranges.next()
+        alike = self._tags.runs()
+        if alike:
+            count = min(self._one_of(RUNS), self._blocks)
+            lba = min(lba, self._blocks - count)
         self._now.note("write", lbas=range(lba, min(lba + count, self._blocks)), written=count)
-        request: Request = {"lba": lba, "tags": self._tags.next(count)}
+        tags = self._tags.run(count) if alike else self._tags.next(count)
+        request: Request = {"lba": lba, "tags": tags}
         if self._durable_one_in and rarely(self._choose, self._durable_one_in):
             request["fua"] = True
         return request

@@ -1,5 +1,6 @@
 """Tags of written blocks: in most programs each is new, in the others many blocks hold the same
-data, or zeroes are written. Some writes have one block again and again, as who formats a disk does.
+data, or zeroes are written. Some writes have one block again and again, as who formats a disk does:
+one that was written before, so that it is stored already, or one that is new.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,9 @@ SHARING = ("deduplication", "compression")  # options: if one is true, most prog
 ZEROES_ONE_IN = 6  # programs
 ZERO_ONE_IN = 8  # blocks of such a program, and its writes
 FILLS_ONE_IN = 4  # writes of a program whose blocks are alike: all its blocks are the same
+RUN_ONE_IN = (12, 4)  # writes of such a program, without and with such an option: a long run of a
+# block that was not written before
+ANEW_ONE_IN = 2  # of these: a block that was not written before
 
 
 class Tags:
@@ -26,23 +30,38 @@ class Tags:
         self._choose = choose
         self._last = 0
         alike = rarely(choose, ALIKE_ONE_IN)
-        if any(options.get(name) for name in SHARING):
-            alike = not alike
+        shares = any(options.get(name) for name in SHARING)
+        alike = alike != shares
+        self._run_one_in = RUN_ONE_IN[shares]
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
+        self._kinds = max(POOL)  # of blocks that are the same at every LBA, so far
         self._zeroes = rarely(choose, ZEROES_ONE_IN)
 
     def go_on_after(self, requests: Iterable[Mapping[str, Any]]) -> None:
         """Draw tags that are newer than those of these requests."""
         written = [tag for request in requests for tag in request.get("tags", ())]
         self._last = max((tag for tag in written if tag % ALIKE), default=0)
+        kinds = (tag // ALIKE for tag in written if tag % ALIKE == 0)
+        self._kinds = max(self._kinds, *kinds, 0)
 
     def next(self, count: int) -> list[int]:
         """Return the `count` tags of a write."""
         if self._zeroes and rarely(self._choose, ZERO_ONE_IN):
             return [0] * count
         if self._pool and rarely(self._choose, FILLS_ONE_IN):
-            return [self._alike()] * count
+            return self.run(count) if rarely(self._choose, ANEW_ONE_IN) else [self._alike()] * count
         return [self._next() for _ in range(count)]
+
+    def runs(self) -> bool:
+        """Draw whether the next write is a long run of equal blocks."""
+        return bool(self._pool) and rarely(self._choose, self._run_one_in)
+
+    def run(self, count: int) -> list[int]:
+        """Return the `count` tags of a write, all the same, of a block that was not written before
+        and is the same at every LBA.
+        """
+        self._kinds += 1
+        return [ALIKE * self._kinds] * count
 
     def _alike(self) -> int:
         return ALIKE * (1 + self._choose.randrange(self._pool))

@@ -12,6 +12,8 @@ conformance.programs.wide_snapshots, those about devices in conformance.programs
   has what was there before, and the power fails.
 - A disk that is nearly full is written over in short pieces by chance, for long, so that it has to
   be cleaned, and must not refuse anything.
+- One block is written everywhere, again and again, so that it is shared more often than a small
+  number counts. Then single blocks are written over.
 - A few disks are larger than all others: they have more blocks than a small table has entries.
 """
 
@@ -22,7 +24,7 @@ from conformance.contract.source import rarely
 from conformance.programs.requests import MOST_BYTES, Request
 from conformance.programs.swarm import FUA, NEEDS, OPENINGS
 from conformance.programs.wide_devices import PIECES, DevicesWriter
-from conformance.programs.wide_snapshots import STRIDES
+from conformance.programs.wide_snapshots import LEAST_PRUNED, STRIDES
 from conformance.programs.writer import TIMES
 
 LARGE = (520, 1030, 2100, 2100)  # blocks: more than a power of 2
@@ -46,6 +48,9 @@ OTHERS = (
 )
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
 RECENT = 6  # requests before a power cut: their blocks are written again soon after it
+SHARED = 300  # times that one block is held, at least, where a disk is formatted,
+MOST_FORMATS = 12  # in so many times, each with a snapshot, at most
+PICKED = (3, 10, 30)  # writes over single blocks of it
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
@@ -59,7 +64,12 @@ class WideWriter(DevicesWriter):
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
-            of_devices = (self._outlast, self._take_turns, self._take_turns)
+            of_devices = (
+                self._outlast,
+                *(self._take_turns,) * 2,
+                self._catch_up,
+                *(self._exchange,) * 2,
+            )
             self._one_of(
                 (
                     self._fill_in_pieces,
@@ -67,10 +77,10 @@ class WideWriter(DevicesWriter):
                     self._open_again_and_again,
                     self._fill_in_pieces,
                     self._put_off,
-                    self._prune,
-                    self._prune,
+                    *(self._prune,) * (4 if self._blocks >= LEAST_PRUNED else 1),
                     self._turn_over,
                     self._churn,
+                    self._format,
                     *(of_devices if self._may_lose_devices() else ()),
                 )
             )()
@@ -145,6 +155,29 @@ class WideWriter(DevicesWriter):
                     self._add(op)
             count = min(self._one_of(PIECES), last - first)
             self._write_at(first + self._upto(last - first - count), count)
+        self._read_back()
+
+    def _format(self) -> None:
+        """Write one block everywhere until it is held SHARED times, with a snapshot before each
+        time but the first. Write single blocks over it, and delete the snapshots."""
+        tags = self._tags.run(self._blocks)
+        times = min(-(-SHARED // self._blocks), MOST_FORMATS)
+        names = [f"m{number}" for number in range(1, times) if "snapshot" in self._capabilities]
+        for name in ("", *names):
+            if name:
+                self._request_of_name("snapshot", name)
+            self._write_at(0, self._blocks)
+            if self._requests[-1]["op"] == "write":
+                self._requests[-1]["tags"] = tags
+        if self._upto(1):
+            self._open()
+        names.sort(key=lambda name: self._upto(1000))
+        for name in ("", *names[self._upto(2) :]):
+            if name and "delete" in self._capabilities:
+                self._request_of_name("delete", name)
+            for _ in range(self._one_of(PICKED) // (3 if name else 1)):
+                self._write_at(self._upto(self._blocks - 1))
+        self._open()
         self._read_back()
 
     def _open_again_and_again(self) -> None:

@@ -4,9 +4,16 @@
   is relied on alone.
 - Power cuts while all devices are there and while some are away take turns, with few or many writes
   in between. What one device alone has kept of a change, others have to have by then.
+- Devices that missed a little come back and catch up, and the power fails while they do.
+- Devices that are back go away again while the disk cannot be opened, since others are away, too.
+  So an opening lacks devices that the one before had.
 """
 
+from collections.abc import Sequence
+
+from conformance.contract.source import rarely
 from conformance.programs.power_cuts import CUTTABLE
+from conformance.programs.situation import ABSENT, BACK
 from conformance.programs.swarm import DEVICE_OPS, NEEDS
 from conformance.programs.wide_snapshots import SnapshotsWriter
 
@@ -14,6 +21,8 @@ ABSENCES = (3, 10, 30, 100, 200)  # writes while a device is away
 PIECES = (1, 1, 1, 1, 2, 3, 8)  # blocks of one
 ROUNDS = (2, 4, 8)
 BETWEEN = (0, 0, 1, 2, 5, 20, 60)  # writes between two cuts, returns or failures of a round
+SHORT_ONE_IN = 3  # outages of ordinary programs: devices miss little, and catch up
+FEW = (0, 1, 1, 2, 5)  # writes that devices miss which then catch up
 # Changes that are cut short; others are, too.
 CUT = ("write", "flush", "checkpoint", "checkpoint")
 
@@ -23,6 +32,12 @@ class DevicesWriter(SnapshotsWriter):
 
     def _may_lose_devices(self) -> bool:
         return "device" in self._capabilities and self._array.tolerates > 0
+
+    def _play(self, scene: str) -> None:
+        if scene == "outage" and self._may_lose_devices() and rarely(self._choose, SHORT_ONE_IN):
+            self._catch_up_once()
+        else:
+            super()._play(scene)
 
     def _outlast(self) -> None:
         """Write for long while a device is away, so that much of what goes on in the background
@@ -49,6 +64,66 @@ class DevicesWriter(SnapshotsWriter):
             self._write_some(self._one_of(BETWEEN))
             self._open(("crash",))
             self._make_whole()
+
+    def _catch_up(self) -> None:
+        """Let devices miss a little, come back and catch up, and let the power fail meanwhile,
+        often at one of the last device writes. Then take others away."""
+        self._write_at(0, self._blocks)
+        for _ in range(self._one_of(ROUNDS)):
+            self._catch_up_once()
+
+    def _catch_up_once(self) -> None:
+        for _ in range(1 + self._upto(self._array.tolerates - 1)):
+            self._add("fail")
+        self._write_some(self._one_of(FEW))
+        for _ in range(len(self._now.failed)):
+            self._add(self._comes_back(), cut=self._cuts.wanted and self._upto(3) == 0)
+        self._write_some(self._one_of(FEW))
+        self._add("settle", cut=self._cuts.wanted and self._upto(3) > 0)
+        if self._upto(1):
+            self._open(("crash",))
+        self._take_away()
+        self._make_whole()
+
+    def _exchange(self) -> None:
+        """Let devices miss something and come back; then let so many others be absent that little
+        is left, and open the disk. Now the first ones are absent, and the others return."""
+        self._write_at(0, self._blocks)
+        for _ in range(1 + self._upto(2)):
+            for _ in range(self._array.tolerates):
+                self._add("fail")
+            self._write_some(self._one_of(FEW))
+            for _ in range(len(self._now.failed)):
+                self._add(self._comes_back())
+            self._write_some(self._one_of(FEW))
+            back = [device for device, mode in self._now.failed.items() if mode == BACK]
+            others = [one for one in range(self._array.devices) if one not in self._now.failed]
+            others.sort(key=lambda device: self._upto(1000))
+            others = others[: 1 + self._upto(self._array.tolerates)]
+            self._go(others)
+            self._open()
+            self._go([device for device in back if self._upto(3)])
+            for device in others:
+                self._now.bring_back(device)
+                self._requests.append({"op": "return", "device": device})
+            if self._upto(1):
+                self._open()
+            self._requests.append({"op": "settle"})  # it may be refused
+            self._read_back()
+            self._make_whole()
+            self._take_away()
+            self._make_whole()
+
+    def _comes_back(self) -> str:
+        """Return how the next of the devices that failed comes back."""
+        absent = ABSENT in self._now.failed.values()
+        return "return" if absent and self._upto(3) else "replace"
+
+    def _go(self, devices: Sequence[int]) -> None:
+        """Let devices be absent, also where that is more than is tolerated."""
+        for device in devices:
+            self._now.fail(device, ABSENT)
+            self._requests.append({"op": "fail", "device": device, "mode": ABSENT})
 
     def _cut_short(self) -> None:
         """Let the power fail in the middle of a change, or next to the last one."""

@@ -20,9 +20,13 @@ APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
 LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer blocks than the last
 MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
-BEHIND = (0, 0, 1, 2, 8)  # single writes after a deletion
-FREED_ONE_IN = 2  # deletions: what was deleted so far is freed before the next one
-FREES = ("clean", "settle")
+BEHIND = (0, 0, 1, 2, 4, 8, 16)  # single writes after a deletion,
+NEAR = (1, 4, 16)  # in such a part of the disk, from its beginning on
+LEAST_PRUNED = 24  # blocks of a disk on which a snapshot is freed in many steps
+PRUNED_ONE_IN = 2  # trees of views in ordinary programs on such disks
+# What comes behind a deletion: nothing; what frees all that was deleted so far; or what stores all
+# that waits in memory, so that the next few changes begin to free it.
+NEXT = ("", "", "clean", "settle", "checkpoint", "checkpoint")
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 # What comes while much is left to do; `open` stands for an opening.
@@ -39,6 +43,14 @@ LATER = (
 
 class SnapshotsWriter(FullWriter):
     """Writes these shapes, and the single requests of all wide shapes."""
+
+    def _play(self, scene: str) -> None:
+        prunes = {"snapshot", "delete"} <= self._capabilities and self._blocks >= LEAST_PRUNED
+        if scene == "branch" and prunes and rarely(self._choose, PRUNED_ONE_IN):
+            self._write_at(0, self._blocks)
+            self._prune_once()
+        else:
+            super()._play(scene)
 
     def _put_off(self) -> None:
         """Revert to and delete snapshots that differ in many blocks, often the same ones, with few
@@ -79,32 +91,36 @@ class SnapshotsWriter(FullWriter):
             return
         self._write_at(0, self._blocks)
         for _ in range(1 + self._upto(3)):
-            names = [f"m{number}" for number in range(2 + self._upto(MOST_BRANCHES - 2))]
-            for name in names:
-                self._branch_off()
-                self._change()
-                self._request_of_name("snapshot", name)
+            self._prune_once()
+
+    def _prune_once(self) -> None:
+        names = [f"m{number}" for number in range(2 + self._upto(MOST_BRANCHES - 2))]
+        for name in names:
             self._branch_off()
             self._change()
-            order = self._upto(5)  # 0: the oldest first
-            if order == 1:
-                names.reverse()
-            elif order < 4:
-                names.sort(key=lambda name: self._upto(1000))
-            elif ancestors := self._now.ancestors():  # branches beside live stay
-                names = ancestors
-            for name in names[: 1 + self._upto(len(names) - 1)]:
-                self._request_of_name("delete", name)
-                frees = [kind for kind in FREES if NEEDS[kind] in self._capabilities]
-                if frees and rarely(self._choose, FREED_ONE_IN):
-                    self._add(self._one_of(frees))
-                for _ in range(self._one_of(BEHIND)):
-                    self._write_at(self._upto((self._blocks - 1) // self._one_of((1, 4, 16))))
-            if self._upto(1):
-                if "flush" in self._capabilities:
-                    self._add("flush")
-                self._open()
-            self._read_back()
+            self._request_of_name("snapshot", name)
+        self._branch_off()
+        self._change()
+        order = self._upto(5)  # 0: the oldest first
+        if order == 1:
+            names.reverse()
+        elif order < 4:
+            names.sort(key=lambda name: self._upto(1000))
+        elif ancestors := self._now.ancestors():  # branches beside live stay
+            names = ancestors
+        for name in names[: 1 + self._upto(len(names) - 1)]:
+            self._request_of_name("delete", name)
+            kind = self._one_of(NEXT)
+            if kind and NEEDS[kind] in self._capabilities:
+                self._add(kind)
+            near = self._one_of(NEAR)
+            for _ in range(self._one_of(BEHIND)):
+                self._write_at(self._upto((self._blocks - 1) // near))
+        if self._upto(1):
+            if "flush" in self._capabilities:
+                self._add("flush")
+            self._open()
+        self._read_back()
 
     def _branch_off(self) -> None:
         """Revert to any of the snapshots, every second time, often to the first."""

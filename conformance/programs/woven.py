@@ -20,6 +20,7 @@ FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
 MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
 LEFT_BEHIND_ONE_IN = 12  # requests: they stay in flight while blocks are written one after another
+OF_A_VIEW_ONE_IN = 3  # of these: a read of a whole snapshot is slow instead
 BESIDE = (3, 8, 20)  # so many writes, over what such a request reads or writes
 FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
 HOW = ("overlaps", "schedule")  # a request is sent
@@ -61,9 +62,11 @@ def woven(
         may_stay = request["op"] in OVERLAPPING and busy and added.left > 0 and not beyond
         if may_stay and rarely(choose, LEFT_BEHIND_ONE_IN):
             behind = {} if pace is None else {"schedule": pace.left_behind()}
-            long = request["op"] == "read" and program[0]["blocks"] <= LARGEST
-            if long and choose.randrange(2):  # a long read more, to last
+            of_a_view = added.view()
+            long = request["op"] == "read" and choose.randrange(2) or of_a_view
+            if long and program[0]["blocks"] <= LARGEST:  # a long read more, to last
                 whole: Message = {"op": "read", "lba": 0, "count": program[0]["blocks"]}
+                whole |= of_a_view
                 beside = [{**whole, **behind}, *added.beside(whole)]
             else:
                 more |= behind
@@ -117,6 +120,7 @@ class _Added:
         self._blocks: int = program[0]["blocks"]
         self._flushes = any(request["op"] == "flush" for request in program)
         self._scrubs = any(request["op"] == "scrub" for request in program)
+        self._deletes = any(request["op"] == "delete" for request in program)
         self._durable = any(request.get("fua") for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
@@ -189,6 +193,10 @@ class _Added:
         if lba + count > self._blocks:
             return []
         sent: list[Message] = []
+        if "view" in slow and self._deletes and choose.randrange(2):  # it goes while it is read
+            gone = {"op": "delete", "name": slow["view"], "overlaps": 1}
+            self.note(gone)
+            sent.append(gone | self._passing())
         for _ in range(choose.choice(BESIDE)):
             start = choose.randrange(count) if choose.randrange(2) else 0
             stop = choose.randint(start + 1, count) if choose.randrange(2) else count
@@ -201,6 +209,12 @@ class _Added:
             sent.append({"op": "scrub"})
         self.left -= len(sent)
         return sent
+
+    def view(self) -> Message:
+        """Return the `view` of a read: a snapshot now and then."""
+        if not self._names or not rarely(self._choose, OF_A_VIEW_ONE_IN):
+            return {}
+        return {"view": self._choose.choice(self._names)}
 
     def _passing(self) -> Message:
         """Return a `schedule` that passes what was left behind, if the target takes one."""

@@ -19,9 +19,11 @@ FREE = 8  # one operation in so many is drawn freely
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes before anything else
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
+ALONE_BETWEEN_ONE_IN = 6  # the same of power cuts between operations
 BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
-PICKED_ONE_IN = 2  # runs of equal blocks: some of them are written one by one
+PICKED = (0, 2, 3, 4, 8)  # writes of single blocks over a run of equal ones
+WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -45,6 +47,8 @@ class Writer(RequestWriter):
                 self._repeat(ops)
             elif kind in SCENES:
                 self._play(kind)
+            elif kind == "crash" and self._goes_wrong_with_the_power():
+                self._go_wrong_with_the_power()
             elif kind == "crash" and not self._beyond() and self._cuts.now_and_then(2):
                 self._add(self._one_of([one for one in self._kinds if one in CUTTABLE]), cut=True)
             else:
@@ -111,11 +115,13 @@ class Writer(RequestWriter):
         self._add("settle")
         self._read_back()
 
-    def _leave_alone(self) -> None:
-        """Write for a while after a power cut; then take some devices away."""
-        for _ in range(self._one_of(LEFT_FOR)):
-            self._add("write")
-        self._take_away()
+    def _leave_alone_now_and_then(self, one_in: int) -> None:
+        """Often write for a while after a power cut; then take some devices away."""
+        tolerates = self._array.tolerates if "device" in self._capabilities else 0
+        if tolerates > len(self._now.failed) and rarely(self._choose, one_in):
+            for _ in range(self._one_of(LEFT_FOR)):
+                self._add("write")
+            self._take_away()
 
     def _survive(self) -> None:
         """Let all devices catch up, now and then after one had a fault during changes. Then take
@@ -129,6 +135,28 @@ class Writer(RequestWriter):
             for _ in range(2 + self._upto(10)):
                 self._add(self._one_of(changes))
             self._make_whole()
+        self._take_away()
+        self._make_whole()
+
+    def _goes_wrong_with_the_power(self) -> bool:
+        faults = self._array.faulty and not self._now.failed
+        return faults and rarely(self._choose, WITH_THE_POWER_ONE_IN)
+
+    def _go_wrong_with_the_power(self) -> None:
+        """Let a device go wrong just before the power fails, so that it may be away at an opening
+        though it was there before. It comes back a few changes later, and is relied on.
+        """
+        self._requests.append({"op": "fail", **(self._array.go_wrong(self._now) or {})})
+        changes = [kind for kind in swarm.CHANGES if NEEDS[kind] in {None, *self._capabilities}]
+        if self._cuts.wanted and self._upto(1):
+            self._add(self._one_of(changes), cut=True)
+        else:
+            self._crash()
+        for _ in range(self._one_of(LEFT_FOR)):
+            self._add("write")
+        if self._upto(1):
+            self._crash()
+        self._make_whole()
         self._take_away()
         self._make_whole()
 
@@ -180,6 +208,7 @@ class Writer(RequestWriter):
         self._asked.update([(feature, kind) for feature in self._now.features()])
         if kind == "crash":
             self._crash()
+            self._leave_alone_now_and_then(ALONE_BETWEEN_ONE_IN)
             return
         few = len(self._now.views) <= self._kept and "snapshot" in self._capabilities
         if kind == "delete" and few and self._upto(3):
@@ -195,8 +224,7 @@ class Writer(RequestWriter):
         if cut or self._cuts.falls_into(kind):
             self._requests.append({**request, "cut": self._cuts.at(kind)})
             self._crash(again=request if kind in AGAIN else None)
-            if "device" in self._capabilities and rarely(self._choose, ALONE_ONE_IN):
-                self._leave_alone()
+            self._leave_alone_now_and_then(ALONE_ONE_IN)
         else:
             self._requests.append(request)
             if kind == "write":
@@ -210,9 +238,8 @@ class Writer(RequestWriter):
         """
         lba, count = write["lba"], len(write["tags"])
         alike = count > 2 and len({*write["tags"]}) == 1 and lba + count <= self._blocks
-        if alike and rarely(self._choose, PICKED_ONE_IN):
-            for _ in range(2 + self._upto(2)):
-                self._write_at(lba + self._one_of((0, 0, count - 1, self._upto(count - 1))))
+        for _ in range(self._one_of(PICKED) if alike else 0):
+            self._write_at(lba + self._one_of((0, 0, count - 1, self._upto(count - 1))))
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what

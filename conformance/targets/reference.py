@@ -55,7 +55,7 @@ KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
         "capacity_percent": [100, 100, 130, 200, 400, None],
         "log_bytes": [None, None, 8192, 12288, 1 << 14, 1 << 16],
         "memory": [None, None, None, 0, 1 << 16],
-        "pages": [None, None, None, None, None, 256],
+        "pages": [*[None] * 6, 256, 96],
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
         "cleaner": ["cost-benefit", "greedy", "fifo", "random"],

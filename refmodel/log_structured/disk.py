@@ -155,6 +155,9 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
             if self.state.log.used > REPLAYED or self.state.increments.page_count:
                 with suppress(DiskError, OSError):  # the log has everything
                     self._checkpoint()
+        elif not self.broken:  # what is in the log counts again once enough devices are back
+            with suppress(DiskError, OSError):
+                self.state.log.flush()
         self.abandon()
 
     # What otherwise happens by itself.

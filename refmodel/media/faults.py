@@ -200,13 +200,14 @@ class FaultySupply(PowerSupply):
 
     def restore(self, seed: int, kept: list[int] | None = None) -> None:
         """Switch the power on. A device that was to vanish often does so while the disk is opened:
-        then it alone may have what was in flight, and nobody knows.
+        then it alone may have what was in flight, and nobody knows. One that had vanished often
+        answers again, for a while.
         """
         super().restore(seed, kept)
         for name, (choose, state) in self._states.items():
-            vanishing = VANISHES in self._faults[name] and state.get("left", -1) >= 0
-            if vanishing and choose.randrange(2):
-                state["left"] = choose.randrange(AT_OPENING)
+            if VANISHES in self._faults[name] and choose.randrange(2):
+                most = AT_OPENING if state.get("left", -1) >= 0 else MOST_IOS
+                state["left"] = choose.randrange(most)
 
     def end(self, index: int) -> None:
         """Remove the faults of one device; what went wrong stays wrong."""

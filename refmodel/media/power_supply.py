@@ -14,6 +14,7 @@ from refmodel.media.device import Device
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
 ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut,
 ODDS_OF_ONE = (0.0, *ODDS, 1.0)  # or, as often, one for each device: a mirror may have it all alone
+TORN = (0.0, 0.5, 0.5, 1.0)  # share of the surviving writes that survive in part, likewise
 
 
 @dataclass(slots=True)
@@ -78,7 +79,8 @@ class PowerSupply:
         odds, alike = choose.choice(ODDS), choose.random() < 0.5
         for device in self._devices.values():
             of_one = odds if alike else choose.choice(ODDS_OF_ONE)
-            device.lose_unflushed(choose, of_one, masks)
+            torn = 0.5 if alike else choose.choice(TORN)
+            device.lose_unflushed(choose, of_one, torn, masks)
             device.release()
         self._devices.clear()
 
@@ -154,12 +156,13 @@ class VolatileDevice:
         self._device.close()
 
     def lose_unflushed(
-        self, choose: random.Random, odds: float, masks: dict[int, int] | None
+        self, choose: random.Random, odds: float, torn: float, masks: dict[int, int] | None
     ) -> None:
         """Undo every unflushed write, then redo some of them.
 
         `masks` says which sectors to redo, by the number of the write. If it is None, each write is
-        redone with these odds, in a random order, and some of them in part.
+        redone with these odds, in a random order, and of them a share of `torn` in part: some
+        sectors, or the first ones.
         """
         for write in reversed(self.unflushed):
             self._device.write(write.offset, write.before)
@@ -171,7 +174,7 @@ class VolatileDevice:
         kept = [write for write in self.unflushed if choose.random() < odds]
         choose.shuffle(kept)
         for write in kept:
-            if choose.random() < 0.5:
+            if choose.random() >= torn:
                 self._device.write(write.offset, write.after)
             else:
                 self._redo(write, self._random_mask(write, choose))
@@ -179,6 +182,8 @@ class VolatileDevice:
 
     def _random_mask(self, write: Unflushed, choose: random.Random) -> int:
         sectors = -(-len(write.after) // self._supply.sector_bytes)
+        if choose.random() < 0.5:  # as a disk writes them, one after another
+            return (1 << choose.randrange(sectors + 1)) - 1
         return sum((choose.random() < 0.5) << sector for sector in range(sectors))
 
     def _redo(self, write: Unflushed, mask: int) -> None:

@@ -130,9 +130,11 @@ class OneBlock:
         return blocks
 
     def _all_taken(self, column: Column, lba: int, steps: Iterable[Step]) -> Column:
-        """Return the column after all of these writes and unmaps."""
+        """Return the column after all of these writes and unmaps. None takes effect at a power cut
+        that follows on another one.
+        """
         for step in steps:
             if step.number not in column.done:
-                (disk,) = self._disks.after(column.disk, on_block(step.event, lba))
-                column = Column(column.done | {step.number}, disk)
+                for disk in self._disks.after(column.disk, on_block(step.event, lba)):
+                    column = Column(column.done | {step.number}, disk)
         return column

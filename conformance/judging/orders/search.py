@@ -72,7 +72,8 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
     def has_none(end: int) -> bool:
         return _has_none(trace, end, most_steps, whole)
 
-    first = bisect_left(ends, trace.events[at]["answered"])
+    seen = trace.events[at]  # a power cut that was cut short has no answer
+    first = bisect_left(ends, seen["called"] if seen["answered"] is None else seen["answered"])
     if first == len(ends):
         return at
     last, stride = first, 1  # it is seldom far away

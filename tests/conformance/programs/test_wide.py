@@ -25,7 +25,7 @@ def programs(number: int) -> list[list[Request]]:
 
 
 def test_the_shapes_are_in_them() -> None:
-    some = programs(66)
+    some = programs(160)
     most_views = most_openings = around = pieces = 0
     for program in some:
         names: set[str] = set()
@@ -165,7 +165,7 @@ def test_the_power_fails_before_and_while_devices_are_away() -> None:
 def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
     """Then that one is freed in part while single blocks are written, and the others are gone."""
     freed = 0
-    for program in programs(120):
+    for program in programs(240):
         some = [one for one in program[:150] if one["op"] != "read"]
         ops = ["single" if len(one.get("tags", ())) == 1 else one["op"] for one in some]
         steps = "".join({"delete": "d", "clean": "c", "single": "w"}.get(op, ".") for op in ops)
