@@ -1,11 +1,10 @@
 """Requests that overlap: what the kit knows of their order."""
 
-from typing import Any
-
 import pytest
 
 from conformance.campaign import batches
 from conformance.campaign.overlapping_driver import drive
+from conformance.contract.trace import Trace
 from conformance.judging.oracles import model
 from conformance.judging.orders import search
 from conformance.targets import resolve
@@ -74,16 +73,31 @@ def test_nothing_is_called_after_a_power_cut_that_was_heard_of_just_before() -> 
 
 
 def test_a_campaign_does_not_search_for_an_order_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trace on which the judge gives up is sent again with fewer requests in flight."""
-    allowed: list[int] = []
-    found = search.judge
+    """It sends a trace on which the judge gives up again, at last with one request in flight. On
+    that one the judge may take its time."""
+    crowded: set[int] = set()
+    alone: set[int] = set()
 
-    def judge(trace: Any, most_steps: int = search.MOST_STEPS) -> search.Outcome:
-        allowed.append(most_steps)
-        return found(trace, most_steps)
+    def judge(trace: Trace, most_steps: int) -> search.Outcome:
+        (alone if most_in_flight(trace) == 1 else crowded).add(most_steps)
+        return search.Outcome(None, "it gave up")
 
     monkeypatch.setattr(search, "judge", judge)
     plan = batches.Plan("refmodel", frozenset(), 1, 20, True, ("model",), 1)
-    part = batches.drive(resolve("refmodel"), {"model": model.judge}, plan, 0, 6)
-    assert part.reason == "" and allowed
-    assert max(allowed) == batches.PATIENT_STEPS < search.MOST_STEPS
+    part = batches.drive(resolve("refmodel"), {"model": model.judge}, plan, 0, 4)
+    assert part.reason == ""
+    assert crowded == {batches.PATIENT_STEPS} and alone == {search.MOST_STEPS}
+    assert batches.PATIENT_STEPS < search.MOST_STEPS
+
+
+def most_in_flight(trace: Trace) -> int:
+    """Return how many requests were in flight together, at most; a power cut ends them."""
+    flying: list[int | None] = []
+    most = 0
+    for event in trace.events:
+        flying = [end for end in flying if end is None or end > event["called"]]
+        if event["op"] == "crash":
+            flying.clear()
+        flying.append(event["answered"])
+        most = max(most, len(flying))
+    return most
