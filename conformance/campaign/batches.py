@@ -22,6 +22,7 @@ from conformance.judging import oracles
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle, model
+from conformance.judging.orders import search
 from conformance.programs import generate, overlap, swarm, woven
 from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve, signs_of_life
@@ -37,9 +38,10 @@ SLOW, SLOW_PARTS = (
 IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 # Programs, of a target that takes `cut`: several changes are cut short together, several times.
 IN_A_ROW_ONE_IN = 3
-# Steps of the search for an order of requests in flight together, in a campaign: about four CPU
-# seconds. Of 100 traces two needed more; they took four fifths of the time.
-PATIENT_STEPS = 40_000
+# Steps of the search for an order of requests in flight together, in a campaign, and so many more
+# for each block of the disk: two to seven CPU seconds. Of 100 traces two needed more; they took
+# four fifths of the time.
+PATIENT_STEPS, STEPS_OF_A_BLOCK = 60_000, 400
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
@@ -285,9 +287,14 @@ def _patient(judge: Oracle) -> Oracle:
     if judge is not model.judge:
         return judge
     return lambda traces: [
-        model.judge_one(trace, PATIENT_STEPS) if _crowded(trace) else model.judge_one(trace)
+        model.judge_one(trace, _steps(trace)) if _crowded(trace) else model.judge_one(trace)
         for trace in traces
     ]
+
+
+def _steps(trace: Trace) -> int:
+    blocks: int = trace.events[0].get("blocks", 0)
+    return min(PATIENT_STEPS + STEPS_OF_A_BLOCK * blocks, search.MOST_STEPS)
 
 
 def _crowded(trace: Trace) -> bool:

@@ -79,7 +79,11 @@ def test_a_campaign_does_not_search_for_an_order_for_long(monkeypatch: pytest.Mo
     alone: set[int] = set()
 
     def judge(trace: Trace, most_steps: int) -> search.Outcome:
-        (alone if most_in_flight(trace) == 1 else crowded).add(most_steps)
+        blocks = trace.events[0]["blocks"]
+        if most_in_flight(trace) == 1:
+            alone.add(most_steps)
+        else:
+            crowded.add(most_steps - batches.STEPS_OF_A_BLOCK * blocks)
         return search.Outcome(None, "it gave up")
 
     monkeypatch.setattr(search, "judge", judge)
