@@ -14,7 +14,7 @@ from conformance.targets.base import Message
 SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
 LARGE = 16  # a disk of more blocks is large
 # The same in rounds, where all meet in one place: a map of some nodes can be seen half changed.
-SIZES_OF_ROUNDS = (2, 5, 8, 16, 16, 32, 64, 64, 200)
+SIZES_OF_ROUNDS = (2, 5, 9, 16, 17, 32, 64, 65, 200)
 LENGTHS = (1, 1, 2, 2, 3)  # blocks of most requests; the others reach over a whole small disk,
 LONG = (8, 12, 20, 33)  # or so far on a large one
 NEAR = 0.5  # share of the requests on a large disk that begin near where the last one did
