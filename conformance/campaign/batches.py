@@ -308,14 +308,15 @@ def _crowded(trace: Trace) -> bool:
 def _once(judge: Oracle) -> Oracle:
     """Return the oracle with a memory: it is not asked again about a trace that it has judged.
 
-    The traces have to be those of one part, and to stay in memory.
+    It keeps the traces. Else a later one might be taken for one that is gone.
     """
-    opinions: dict[int, Opinion] = {}
+    known: dict[int, tuple[Trace, Opinion]] = {}
 
     def remembering(traces: Sequence[Trace]) -> list[Opinion]:
-        new = [trace for trace in traces if id(trace) not in opinions]
-        opinions.update(zip(map(id, new), judge(new), strict=True))
-        return [opinions[id(trace)] for trace in traces]
+        new = [trace for trace in traces if id(trace) not in known]
+        for trace, opinion in zip(new, judge(new), strict=True):
+            known[id(trace)] = trace, opinion
+        return [known[id(trace)][1] for trace in traces]
 
     return remembering
 

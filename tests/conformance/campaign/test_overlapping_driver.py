@@ -1,11 +1,13 @@
 """Requests that overlap: what the kit knows of their order."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from conformance.campaign import batches
 from conformance.campaign.overlapping_driver import drive
 from conformance.contract.trace import Trace
-from conformance.judging.oracles import model
+from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders import search
 from conformance.targets import resolve
 from conformance.targets.base import Message, PowerCut
@@ -92,6 +94,24 @@ def test_a_campaign_does_not_search_for_an_order_for_long(monkeypatch: pytest.Mo
     assert part.reason == ""
     assert crowded == {batches.PATIENT_STEPS} and alone == {search.MOST_STEPS}
     assert batches.PATIENT_STEPS < search.MOST_STEPS
+
+
+def test_each_trace_is_judged_though_others_are_gone() -> None:
+    """What is gone leaves its place in memory to the next trace."""
+    judged = 0
+
+    def oracle(traces: Sequence[Trace]) -> list[Opinion]:
+        nonlocal judged
+        judged += len(traces)
+        return [Opinion(None) for _ in traces]
+
+    once = batches._once(oracle)
+    for _ in range(20):
+        trace = Trace(HELLO, [{"op": "create", "blocks": 1, "result": {"ok": True}}])
+        once([trace])
+        once([trace])
+        del trace
+    assert judged == 20
 
 
 def most_in_flight(trace: Trace) -> int:
