@@ -133,6 +133,7 @@ class OneBlock:
         """Return the column after all of these writes and unmaps."""
         for step in steps:
             if step.number not in column.done:
-                (disk,) = self._disks.after(column.disk, on_block(step.event, lba))
-                column = Column(column.done | {step.number}, disk)
+                # While the power is off, nothing happens.
+                for disk in self._disks.after(column.disk, on_block(step.event, lba)):
+                    column = Column(column.done | {step.number}, disk)
         return column
