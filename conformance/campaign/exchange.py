@@ -52,6 +52,11 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
     wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
         said = str(response.get("message", ""))[:LONGEST_MESSAGE]
+        code = response.get("error")
+        if wrong.startswith("error") and response["ok"] is False and isinstance(code, str):
+            # What the target says comes first, and why that is no answer after it.
+            text = f"{code[:LONGEST_MESSAGE]!r}" + (said and f": {said}")
+            raise TargetFailure("protocol", f"{text} (this error has no code in the contract)")
         raise TargetFailure(
             "protocol", f"invalid answer: {wrong}" + (said and f"; it says: {said}")
         )

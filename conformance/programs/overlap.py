@@ -13,6 +13,8 @@ from conformance.targets.base import Message
 
 SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
 LARGE = 16  # a disk of more blocks is large
+# The same in rounds, where all meet in one place: a map of some nodes can be seen half changed.
+SIZES_OF_ROUNDS = (2, 5, 9, 16, 17, 32, 64, 65, 200)
 LENGTHS = (1, 1, 2, 2, 3)  # blocks of most requests; the others reach over a whole small disk,
 LONG = (8, 12, 20, 33)  # or so far on a large one
 NEAR = 0.5  # share of the requests on a large disk that begin near where the last one did
@@ -39,10 +41,14 @@ ALONE = {
     "fail": 1,
     "replace": 1,
 }
+CHANGING = frozenset(["write", "unmap", "snapshot", "delete", "revert"])
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
-IN_ROUNDS_ONE_IN = 3  # programs: a few requests meet on the same blocks, and are seen at once
+NAMED = frozenset(["snapshot", "delete", "revert"])
+IN_ROUNDS_ONE_IN = 2  # programs: a few requests meet on the same blocks, and are seen at once
 ROUNDS = (1, 2, 4, 8, 16)  # times in a row that the same requests meet
 AT_ONCE = 0.8  # share of the requests of a round that come together with the next
+WITNESSED = 0.5  # share of the rows of rounds in which reads are in flight, too
+BESIDE = 0.3  # share of the ranges of a round that begin or end beside the others, or in them
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
 LEFT_BEHIND = (0, 0.2, 0.5)  # of the bursts: one request is slow, others come and go beside it
 COME_AND_GO = (2, 4, 7, 20)  # so many
@@ -56,7 +62,10 @@ PIECES = (0, 0, 1, 1, 2, 3)
 # As many times as may be in flight: a request may overlap so many before it. One may be slow, while
 # others come and go.
 REACHES = (1, 1, 4)
-UNSEEN = 4  # power cuts in requests, after which all is read: a judge follows what each may leave
+# What may have gone either way, after which all is read: a judge follows each. A power cut in a
+# request counts 1, a request about snapshots that overlaps others counts less.
+UNSEEN = 4
+OF_A_RACE = 0.25
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
 SEEN = 0.5  # share of these with a read of a change in flight just before
@@ -115,7 +124,8 @@ class _Writer:
         self._faults = faults
         self._failed: int | None = None  # the device that is failed
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
-        self._blocks = choose.choice(SIZES)
+        self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
+        self._blocks = choose.choice(SIZES_OF_ROUNDS if self._in_rounds else SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._near = 0  # where the last range of blocks begins
         self._lengths: tuple[int, ...] = LENGTHS  # of the ranges of a round
@@ -125,11 +135,10 @@ class _Writer:
         self._left_behind = choose.choice(LEFT_BEHIND) if most > 1 else 0
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
-        self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
         if self._in_rounds:
             self._busy, self._least = 1.0, self._reach
         self._uncounted = 0
-        self._unseen = 0
+        self._unseen = 0.0
         self._raced: Counter[tuple[str, str]] = Counter()
         self._name_raced = NAMES[0]
         kinds = [kind for kind in WEIGHTS if ("snapshot" if kind == "view" else kind) in able]
@@ -172,6 +181,8 @@ class _Writer:
         a row. See what each round left; in some rows the power is cut before that."""
         choose = self._choose
         kinds = [*race, *choose.choices(race, k=choose.randrange(max(1, self._most // 2 - 1)))]
+        if choose.random() < WITNESSED:
+            kinds += ["read"] * choose.randint(1, max(1, self._most - len(kinds)))
         choose.shuffle(kinds)
         cut = "crash" in self._able and choose.random() < CUT_ROUNDS
         for _ in range(choose.choice(ROUNDS)):
@@ -225,7 +236,7 @@ class _Writer:
     def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
         """Return two kinds of requests that were in flight together least often so far, and choose
         a name for them."""
-        pairs = list(combinations_with_replacement(kinds, 2))
+        pairs = [pair for pair in combinations_with_replacement(kinds, 2) if CHANGING & set(pair)]
         least = min(self._raced[pair] for pair in pairs)
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
@@ -259,6 +270,7 @@ class _Writer:
             request["fua"] = True
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(self._least, self._reach)
+            self._unseen += OF_A_RACE * (kind in NAMED)
         if self._cuts and self._choose.random() < self._cuts:
             request["cut"] = {
                 "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
@@ -309,7 +321,8 @@ class _Writer:
         lba = self._choose.randrange(self._blocks)
         lengths: tuple[int, ...] = (*LENGTHS, self._blocks)
         if self._in_rounds:
-            lba, lengths = self._near, self._lengths
+            lengths = self._lengths
+            lba = self._near + self._aside(max(lengths))
         elif self._blocks > LARGE:
             lengths = (*LENGTHS, *LONG)
             if self._choose.random() < NEAR:
@@ -323,6 +336,14 @@ class _Writer:
         self._tag += count
         return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
+    def _aside(self, length: int) -> int:
+        """Return how far from the others a range of a round begins."""
+        if self._choose.random() > BESIDE:
+            return 0
+        far = self._choose.choice([1, 1, self._choose.choice(self._lengths) - 1, length])
+        last = self._blocks - 1 - self._near
+        return min(max(self._choose.choice([far, -far]), -self._near), last)
+
     def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
         if self._in_rounds or self._choose.random() < RACING:
             return self._name_raced
@@ -331,7 +352,7 @@ class _Writer:
 
     def _look(self) -> None:
         """Read every view that there may be; live often in pieces, which a cache may have."""
-        self._unseen = 0
+        self._unseen = 0.0
         piece = self._choose.choice(PIECES) * -(-self._blocks // LARGE) or self._blocks
         pieces = range(0, self._blocks, piece)
         for lba in pieces:

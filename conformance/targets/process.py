@@ -122,7 +122,9 @@ class ProcessTarget:
         return []
 
     def answered(self) -> bool:
-        """Return whether an answer is there already, as far as it was received."""
+        """Return whether an answer is there already."""
+        if not self._lines:
+            self._unasked()
         return self._lines > 0
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:

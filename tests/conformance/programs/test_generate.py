@@ -160,7 +160,7 @@ def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
     drawn = [one for at, (_, one) in enumerate(islice(draws, 400)) if at % every < usual]
     long = sum(len(program) >= generate.LONG_LIFE for program in drawn)
     assert 15 <= long <= 45, "a tenth"
-    assert {program[0]["blocks"] for program in drawn} >= {1, 64, 130, 300}
+    assert {program[0]["blocks"] for program in drawn} >= {1, 64, 300} | {9, 17, 33, 65, 129}
     alike = 0
     for program in drawn:
         tags = Counter(tag for request in program for tag in request.get("tags", ()))

@@ -68,7 +68,7 @@ def test_a_snapshot_goes_as_soon_as_live_is_what_it_was() -> None:
 
 def test_live_is_written_at_single_places_while_deleted_snapshots_of_a_tree_are_freed() -> None:
     pruned = 0
-    for program in programs(60):
+    for program in programs(120):
         begins = program[1:120]
         branches = sum(one["op"] == "revert" for one in begins)
         single = [

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,18 @@ def test_a_request_that_is_held_back_goes_together_with_the_next(
         target.call(2, {"op": "flush", "schedule": 0o10})
         answers = [target.answer(10) for _ in range(3)]  # to wait sends what was held back
         assert sorted(answer[0] for answer in answers if answer) == [0, 1, 2]
+    finally:
+        target.close()
+
+
+def test_an_answer_that_came_is_known_without_waiting() -> None:
+    target = ProcessTarget(OVERLAPPING)
+    try:
+        target.call(0, {"op": "create", "blocks": 4})
+        deadline = time.monotonic() + 10
+        while not target.answered() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert target.answered()
     finally:
         target.close()
 
