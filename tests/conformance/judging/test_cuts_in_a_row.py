@@ -20,6 +20,24 @@ CRASH = {"op": "crash", "result": {"ok": True}}
 
 
 @pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
+@pytest.mark.parametrize("alone", ["restart", "settle"])
+@pytest.mark.parametrize(("second", "at"), [(2, None), (0, None), (9, 6)])
+def test_a_change_may_happen_before_a_request_that_is_sent_alone_and_cut_short(
+    second: int, at: int | None, alone: str, profile: str
+) -> None:
+    hello: dict[str, Any] = {
+        "crash_profile": profile,
+        "capabilities": ["unmap", "restart", "device", "crash"],
+    }
+    tags = [1, second, 3, 4]
+    read = {"op": "read", "lba": 0, "count": 4, "result": {"ok": True, "tags": tags}}
+    flush = {"op": "flush", "result": {"ok": True}}
+    cut: dict[str, Any] = {"op": alone, **CUT}
+    events = [CREATE, WRITE, flush, UNMAP, cut, CRASH, read]
+    assert search.judge(Trace(hello, [*map(dict, events)])).at == at
+
+
+@pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
 @pytest.mark.parametrize(("tags", "at"), [([1, 2, 3, 4], None), ([9] * 4, 6)])
 def test_what_the_first_cut_left_is_all_that_the_second_finds(
     tags: list[int], at: int | None, profile: str
