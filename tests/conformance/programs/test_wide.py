@@ -91,7 +91,7 @@ def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> Non
 
 def test_all_blocks_are_written_again_and_again_durably() -> None:
     turned = 0
-    for program in programs(180):
+    for program in programs(240):
         begins = program[1:40]
         whole = [one for one in begins if len(one.get("tags", ())) == program[0]["blocks"]]
         durably = [one for one in begins if one["op"] == "flush" or "fua" in one]
