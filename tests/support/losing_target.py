@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the 14th power cut of a trace on, block 3 of 8 to 10 blocks reads as zeroes in
+    """From the 13th power cut of a trace on, block 3 of 8 to 10 blocks reads as zeroes in
     snapshots.
     """
 
@@ -18,7 +18,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 13
+            self._crashes > 12
             and 8 <= self._blocks <= 10
             and message["op"] == "read"
             and "view" in message
