@@ -298,8 +298,9 @@ class Search:
         return all((name in state.snaps) == there for name, there in names.items())
 
     def _alone(self, event: Event) -> bool:
-        """Apply an operation with nothing in flight, or a power cut, which ends those in flight. The
-        power may fail in an operation, too.
+        """Apply an operation with nothing in flight, or a power cut, which ends those in flight.
+
+        The power may fail in an operation, too.
         """
         if event["op"] == "crash" or model.answer_of(event) == "cut":
             self._cut()

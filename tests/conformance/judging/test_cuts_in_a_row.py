@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging.orders import search
 
 CREATE = {"op": "create", "blocks": 4, "result": {"ok": True}}
@@ -33,8 +33,8 @@ def test_a_change_may_happen_before_a_request_that_is_sent_alone_and_cut_short(
     read = {"op": "read", "lba": 0, "count": 4, "result": {"ok": True, "tags": tags}}
     flush = {"op": "flush", "result": {"ok": True}}
     cut: dict[str, Any] = {"op": alone, **CUT}
-    events = [CREATE, WRITE, flush, UNMAP, cut, CRASH, read]
-    assert search.judge(Trace(hello, [*map(dict, events)])).at == at
+    events: list[Event] = [CREATE, WRITE, flush, UNMAP, cut, CRASH, read]
+    assert search.judge(Trace(hello, [dict(event) for event in events])).at == at
 
 
 @pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
