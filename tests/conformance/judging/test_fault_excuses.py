@@ -70,7 +70,7 @@ def test_an_engine_that_believes_whatever_is_whole_is_found(
         "is_node",
         lambda page, kind, data, _: node.is_node(page, kind, data, node.checksum_of(data)),
     )
-    assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
+    assert run(name, 400, "refmodel:layout=mirror", seed=5).verdict == "fail"
 
 
 def test_a_device_that_vanishes_while_the_disk_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
