@@ -39,9 +39,9 @@ IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 # Programs, of a target that takes `cut`: several changes are cut short together, several times.
 IN_A_ROW_ONE_IN = 3
 # Steps of the search for an order of requests in flight together, in a campaign, and so many more
-# for each block of the disk: two to seven CPU seconds. Of 100 traces two needed more; they took
-# four fifths of the time.
-PATIENT_STEPS, STEPS_OF_A_BLOCK = 60_000, 400
+# for each block of the disk: two to seven CPU seconds. Two of 100 traces needed more, and took four
+# fifths of the time.
+HURRIED_STEPS, STEPS_OF_A_BLOCK = 60_000, 400
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
@@ -112,7 +112,7 @@ def drive(
     """
     part, bench = Part(), Bench(factory)
     judges = {
-        name: _once(_patient(judge)) if name in FAST else judge for name, judge in judges.items()
+        name: _once(_hurried(judge)) if name in FAST else judge for name, judge in judges.items()
     }
     traces: list[Trace] = []
     try:
@@ -280,9 +280,9 @@ def _woven(
     )
 
 
-def _patient(judge: Oracle) -> Oracle:
-    """Return the oracle. The model gives up early on requests in flight together, so that few
-    traces do not take all the time; the trace is sent again, at last with one in flight.
+def _hurried(judge: Oracle) -> Oracle:
+    """Return the oracle; but the model gives up early on requests in flight together. So few traces
+    do not take all the time. Such a trace is sent again, at last with one request in flight.
     """
     if judge is not model.judge:
         return judge
@@ -293,8 +293,9 @@ def _patient(judge: Oracle) -> Oracle:
 
 
 def _steps(trace: Trace) -> int:
+    """Return how many steps the search for an order of this trace may take in a campaign."""
     blocks: int = trace.events[0].get("blocks", 0)
-    return min(PATIENT_STEPS + STEPS_OF_A_BLOCK * blocks, search.MOST_STEPS)
+    return min(HURRIED_STEPS + STEPS_OF_A_BLOCK * blocks, search.MOST_STEPS)
 
 
 def _crowded(trace: Trace) -> bool:

@@ -141,9 +141,9 @@ def _merge(
         result.judged.append((trace, verdict))
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail" and isinstance(trace, Trace):
-            drawn_as = drawn(trace, verdict)
+            told = drawn(trace, verdict)
             result.failures.append(
-                Failure(trace, drawn_as, number, trace.operations, repeats=0, unfinished=True)
+                Failure(trace, told, number, trace.operations, repeats=0, unfinished=True)
             )
             if shrinks and judged([trace], at_once, plan.faults)[0].verdict == "fail":
                 result.shrinking = True

@@ -81,8 +81,8 @@ def shortened(failure: Failure) -> str:
 
 
 def found(failure: Failure, shrinking: bool) -> str:
-    """Return a line about a failure that was just found, or shrunk, such as
-    `failure  trace 2: stale, 33 operations; shrinking`."""
+    """Return a line about a failure that is now being shrunk, or that was shrunk or is left as it
+    is, such as `failure  trace 2: stale, shortened from 33 to 3 operations: FILE`."""
     text = f"failure  trace {failure.number}: {failure.verdict.kind}"
     if shrinking:
         operations = summary.counted(failure.trace.operations, "operation")

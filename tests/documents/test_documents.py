@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,13 @@ def test_the_counts_of_the_readme_are_true() -> None:
     assert f"{theorems} theorems" in README
     assert f"{len(BUGS)} bugs are planted" in README and f"({len(BUGS)} planted bugs)" in README
     assert f"the kit has {findings} findings" in README
+
+
+def test_the_counts_of_the_mutants_of_proofs_are_true() -> None:
+    mutants = tomllib.loads((ROOT / "proofs" / "mutants.toml").read_text())["mutant"]
+    witnessed = sum("witness" in mutant for mutant in mutants)
+    text = (ROOT / "proofs" / "README.md").read_text()
+    assert f"plant {len(mutants)} small changes" in text and f"({witnessed} of them, a" in text
 
 
 def test_the_example_of_the_readme_fails_as_shown(tmp_path: Path) -> None:

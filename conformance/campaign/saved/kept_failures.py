@@ -96,7 +96,7 @@ class KeptFailures:
 
         A trace that an earlier call kept is removed if there is a shorter one of its bug by now."""
         before, self._written = self._written, set()
-        there = {Path(one.trace.origin) for one in campaign.failures if one.number is None}
+        earlier = {Path(one.trace.origin) for one in campaign.failures if one.number is None}
         for group in grouped(campaign.failures):
             shown = group[0]
             if shown.number is None:
@@ -109,7 +109,7 @@ class KeptFailures:
             traces.write(shown.on_file, self._folder / name)
             shown.trace.origin = str(self._folder / name)
             self._written.add(self._folder / name)
-        for path in before - self._written - there:
+        for path in before - self._written - earlier:
             _forget(path)
 
     def _traces(self) -> Iterator[tuple[Path, Trace]]:

@@ -8,16 +8,16 @@ from conformance.judging.oracles import Opinion
 from conformance.judging.orders import search
 
 
-def judge(traces: Sequence[Trace], most_steps: int = search.MOST_STEPS) -> list[Opinion]:
-    """Return one opinion per trace, in their order. A search for an order takes `most_steps`."""
-    return [judge_one(trace, most_steps) for trace in traces]
+def judge(traces: Sequence[Trace]) -> list[Opinion]:
+    """Return one opinion per trace, in their order."""
+    return [judge_one(trace) for trace in traces]
 
 
 def judge_one(trace: Trace, most_steps: int = search.MOST_STEPS) -> Opinion:
     """Return the opinion of the model: where the trace leaves the contract, if it does.
 
     A failure of the target is no event of the contract, and ends the trace. Requests that overlap
-    are judged by the search for an order.
+    are judged by the search for an order, in at most `most_steps`.
     """
     if trace.overlapping:
         outcome = search.judge(trace, most_steps)

@@ -92,8 +92,8 @@ def test_a_campaign_does_not_search_for_an_order_for_long(monkeypatch: pytest.Mo
     plan = batches.Plan("refmodel", frozenset(), 1, 20, True, ("model",), 1)
     part = batches.drive(resolve("refmodel"), {"model": model.judge}, plan, 0, 4)
     assert part.reason == ""
-    assert crowded == {batches.PATIENT_STEPS} and alone == {search.MOST_STEPS}
-    assert batches.PATIENT_STEPS < search.MOST_STEPS
+    assert crowded == {batches.HURRIED_STEPS} and alone == {search.MOST_STEPS}
+    assert batches.HURRIED_STEPS < search.MOST_STEPS
 
 
 def test_each_trace_is_judged_though_others_are_gone() -> None:
