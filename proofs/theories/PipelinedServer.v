@@ -83,32 +83,25 @@ Proof. intros laws. by apply served_device, pipelined_tree_disk_refines. Qed.
 
 (** ** What they need: blocks that give back what was put in, digests, and places that are spare *)
 
-Lemma served_implements `{Value V, EqDecision V} (M : implementation V) :
-  implements_overlapping M Ack 0 → implements M Ack.
-Proof.
-  intros HM%queue_exact n c tr c' Hc Hs%shows_as_recorded.
-  by apply (admits_recorded_events Ack 0 (Create n :: tr)), (HM n c _ c').
-Qed.
-
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
 Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list ByteBlocks.byte)).
 Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list ByteBlocks.byte)).
 #[local] Existing Instance behind_the_log.
 
 Theorem served_pipelined_round_trip_needed : ¬ implements_overlapping (@pipelined_disk forgetful _) Ack 0.
-Proof. by intros ?%served_implements%pipelined_round_trip_needed. Qed.
+Proof. by intros ?%served_device_implements%pipelined_round_trip_needed. Qed.
 
 Theorem served_pipelined_digest_needed : ¬ implements_overlapping (@pipelined_disk colliding _) Ack 0.
-Proof. by intros ?%served_implements%pipelined_digest_needed. Qed.
+Proof. by intros ?%served_device_implements%pipelined_digest_needed. Qed.
 
 Theorem served_pipelined_tree_round_trip_needed :
   ¬ implements_overlapping (@pipelined_tree_disk forgetful _ 1) Ack 0.
-Proof. by intros ?%served_implements%pipelined_tree_round_trip_needed. Qed.
+Proof. by intros ?%served_device_implements%pipelined_tree_round_trip_needed. Qed.
 
 Theorem served_pipelined_tree_digest_needed :
   ¬ implements_overlapping (@pipelined_tree_disk colliding _ 1) Ack 0.
-Proof. by intros ?%served_implements%pipelined_tree_digest_needed. Qed.
+Proof. by intros ?%served_device_implements%pipelined_tree_digest_needed. Qed.
 
 Theorem served_spare_places_needed :
   ¬ implements_overlapping (pipelined (@ProvedDiskMachine.proved_programs small) (λ _ _, true)) Ack 0.
-Proof. intros Hall%served_implements. by apply spare_places_needed. Qed.
+Proof. intros Hall%served_device_implements. by apply spare_places_needed. Qed.

@@ -27,10 +27,17 @@ From LogDisk Require Import Leg LegCorrect LegCode LegDiskMachine LegDiskRefinem
 
 (** ** On one device *)
 
-Lemma served_device `{Value V, EqDecision V} (M : implementation V) n c h tr q :
-  implements M Ack → fresh M n c → queue_run (one_by_one M) (in_front M c) h tr q →
-  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Lemma served_device `{Value V, EqDecision V} (M : implementation V) p n c h tr q :
+  implements M p → fresh M n c → queue_run (one_by_one M) (in_front M c) h tr q →
+  admits_overlapping ByRequest p 0 (Alone (Event (Create n)) :: h).
 Proof. intros HM Hc. by eapply (queue_exact M), Hc; apply implements_as_recorded. Qed.
+
+Lemma served_device_implements `{Value V, EqDecision V} (M : implementation V) p :
+  implements_overlapping M p 0 → implements M p.
+Proof.
+  intros HM%queue_exact n c tr c' Hc Hs%shows_as_recorded.
+  by apply (admits_recorded_events p 0 (Create n :: tr)), (HM n c _ c').
+Qed.
 
 Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} n c h tr q :
   blocks_laws → fresh proved_disk n c → queue_run (one_by_one proved_disk) (in_front proved_disk c) h tr q →

@@ -3,20 +3,14 @@
 answered before the last flush was called. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Medium Codec ByteBlocks.
-From LogDisk Require Import OverlappingDisk OverlappingDiskQueue.
+From LogDisk Require Import OverlappingDisk OverlappingDiskQueue ServedDiskTheorem.
 From LogDisk Require Import ProvedDiskExecution WriteBackDisk WriteBackRefinement WriteBackWitnesses.
-
-(** Behind a queue, on one device. *)
-Lemma served_prefix `{Value V, EqDecision V} (M : implementation V) n c h tr q :
-  implements M Prefix → fresh M n c → queue_run (one_by_one M) (in_front M c) h tr q →
-  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
-Proof. intros HM Hc. by eapply (queue_exact M), Hc; apply implements_as_recorded. Qed.
 
 Theorem served_write_back_disk_refines `{blocks, EqDecision block} {torn : tearing block} most n c h tr q :
   blocks_laws → fresh (write_back_disk most) n c →
   queue_run (one_by_one (write_back_disk most)) (in_front (write_back_disk most) c) h tr q →
   admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
-Proof. intros laws. by apply served_prefix, write_back_disk_refines. Qed.
+Proof. intros laws. by apply served_device, write_back_disk_refines. Qed.
 
 Theorem served_write_back_tree_disk_refines `{blocks, EqDecision block} {torn : tearing block} most bits
     n c h tr q :
@@ -24,16 +18,9 @@ Theorem served_write_back_tree_disk_refines `{blocks, EqDecision block} {torn : 
   queue_run (one_by_one (write_back_tree_disk most bits)) (in_front (write_back_tree_disk most bits) c)
     h tr q →
   admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
-Proof. intros laws. by apply served_prefix, write_back_tree_disk_refines. Qed.
+Proof. intros laws. by apply served_device, write_back_tree_disk_refines. Qed.
 
 (** ** What they need *)
-
-Lemma served_implements_prefix `{Value V, EqDecision V} (M : implementation V) :
-  implements_overlapping M Prefix 0 → implements M Prefix.
-Proof.
-  intros HM%queue_exact n c tr c' Hc Hs%shows_as_recorded.
-  by apply (admits_recorded_events Prefix 0 (Create n :: tr)), (HM n c _ c').
-Qed.
 
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
 Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecision (list byte)).
@@ -41,16 +28,16 @@ Local Instance colliding_eq_dec : EqDecision (@block colliding) := (_ : EqDecisi
 
 Theorem served_write_back_round_trip_needed :
   ¬ implements_overlapping (@write_back_disk forgetful _ 3) Prefix 0.
-Proof. by intros ?%served_implements_prefix%write_back_round_trip_needed. Qed.
+Proof. by intros ?%served_device_implements%write_back_round_trip_needed. Qed.
 
 Theorem served_write_back_digest_needed :
   ¬ implements_overlapping (@write_back_disk colliding _ 3) Prefix 0.
-Proof. by intros ?%served_implements_prefix%write_back_digest_needed. Qed.
+Proof. by intros ?%served_device_implements%write_back_digest_needed. Qed.
 
 Theorem served_write_back_tree_round_trip_needed :
   ¬ implements_overlapping (@write_back_tree_disk forgetful _ 3 1) Prefix 0.
-Proof. by intros ?%served_implements_prefix%write_back_tree_round_trip_needed. Qed.
+Proof. by intros ?%served_device_implements%write_back_tree_round_trip_needed. Qed.
 
 Theorem served_write_back_tree_digest_needed :
   ¬ implements_overlapping (@write_back_tree_disk colliding _ 3 1) Prefix 0.
-Proof. by intros ?%served_implements_prefix%write_back_tree_digest_needed. Qed.
+Proof. by intros ?%served_device_implements%write_back_tree_digest_needed. Qed.

@@ -15,7 +15,7 @@ from crosscheck import kit_speed
 def probed(file: Path) -> Any:
     """Return what the probe prints for this revision and a few traces."""
     run = subprocess.run(
-        [sys.executable, "-P", kit_speed.PROBE, "refmodel:log-structured", "3", "10", file],
+        [sys.executable, "-P", kit_speed.PROBE, "refmodel:log-structured", "8", "10", file],
         env=os.environ | {"PYTHONPATH": str(kit_speed.ROOT)},
         capture_output=True,
         text=True,
