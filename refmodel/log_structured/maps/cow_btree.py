@@ -282,10 +282,24 @@ class Tree(Generic[V]):
         """
         if not self._root or self._root == page:
             return self._root == page
+        above = self._above(level, key)
+        return above is not None and above.values[child_index(above, key)] == page
+
+    def siblings(self, level: int, key: int) -> Sequence[int]:
+        """Return the pages of the nodes of a level that have the same node above them as the one
+        that holds the key; none if there is no such node. They themselves are not read.
+        """
+        above = self._above(level, key) if self._root else None
+        return () if above is None else above.values
+
+    def _above(self, level: int, key: int) -> Node | None:
+        """Return the inner node above the node of a level that holds the key, if the tree, which is
+        not empty, is so high.
+        """
         at = self.pages.get(self._root, self.kind)
         while at.level > level + 1:
             at = self.pages.get(at.values[child_index(at, key)], self.kind)
-        return at.level == level + 1 and at.values[child_index(at, key)] == page
+        return at if at.level == level + 1 else None
 
     def _items(self, page: int, low: int, high: int, cause: str) -> Iterator[tuple[int, V]]:
         node = self.pages.get(page, self.kind, cause)

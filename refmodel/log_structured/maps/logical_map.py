@@ -85,6 +85,11 @@ class LogicalMap(Tree[int]):
         contains = super().contains if self.base is None else self.base.contains
         return contains(page, level, key)
 
+    def siblings(self, level: int, key: int) -> Sequence[int]:
+        """Return what the tree's own method says: changes that wait count for nothing."""
+        siblings = super().siblings if self.base is None else self.base.siblings
+        return siblings(level, key)
+
     def height(self) -> int:
         """Return the number of levels of the tree; 0 if it is empty."""
         return super().height() if self.base is None else self.base.height()

@@ -1,8 +1,8 @@
 """Reclaim: free, in small steps, what only deleted views held.
 
 The walk follows the map of a deleted view in key order. It descends only into nodes that no
-neighbour of the view holds, so its cost is what it frees, and one look beside each such node. Its
-whole state is the cursor of the view. A checkpoint saves the cursor together with what was freed,
+neighbour of the view holds, so its cost is what it frees, and one look beside each such node. A
+step skips neighbouring nodes that are held together. Its whole state is the cursor of the view. A checkpoint saves the cursor together with what was freed,
 so after a crash reclaim goes on from the last checkpoint, and frees nothing twice.
 """
 
@@ -12,6 +12,8 @@ from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.tree_events import TreeEvents
 from refmodel.log_structured.snapshots.views import View, Views
+
+MOST_SKIPPED = 64  # nodes that others hold, in one step
 
 
 class Reclaimer:
@@ -35,7 +37,8 @@ class Reclaimer:
         self._trees = trees
 
     def reclaim(self) -> bool:
-        """Free one leaf, or skip one subtree that others hold; the action Reclaim of the specs.
+        """Free one leaf, or skip subtrees that others hold: the action Reclaim of the specs, for
+        several subtrees several times.
 
         If changes wait, some of them are merged first, and if that was not all, nothing is freed.
         Nor is it while many dropped chunks wait: then some of them are removed from the maps.
@@ -87,11 +90,32 @@ class Reclaimer:
                 end = node.keys[at + 1]
             born = self._pages.in_use.birth(page)
             if born and self._held_by_others(view, page, node.level - 1, node.keys[at], born):
+                end = self._end_of_held(view, node, at + 1, path[-1][1])
                 break  # it need not be read
         for node, node_end in path:
             if node_end == end:
                 self._pages.free(node)
         return end
+
+    def _end_of_held(self, view: View, node: Node, first: int, end: int) -> int:
+        """Return the key before which neighbours hold the children of a node, from `first` on.
+
+        `end` is where the node ends. It looks at the parent, of which nothing is reclaimed before
+        the view is, and at one child only, and at so few nodes that it stays a small step. No node
+        is read but those above them.
+        """
+        parent = self._views.by_id.get(view.parent)
+        child = next(iter(self._views.children(view.id)), None)
+        births, last = self._pages.in_use.birth, min(len(node.keys), first + MOST_SKIPPED - 1)
+        beside: set[int] = set()
+        if child is not None and first < last:
+            beside = {*child.map.siblings(node.level - 1, node.keys[first])}
+        for at in range(first, last):
+            page = node.values[at]
+            older = parent is not None and 0 < births(page) <= parent.taken
+            if not older and page not in beside:
+                return node.keys[at]
+        return node.keys[last] if last < len(node.keys) else end
 
     def _held_by_others(self, view: View, page: int, level: int, key: int, born: int) -> bool:
         """Return whether a neighbour of the view holds a node, whose first key is `key`.

@@ -234,7 +234,8 @@ def test_reclaim_reads_no_leaf_that_others_hold(wide: Path) -> None:
         passing_snapshots(disk, 1, 16)
         before, steps = reads(disk, "reclaim"), disk.state.reclaimer.steps
         disk.settle()
-        assert disk.state.reclaimer.steps - steps > 200  # one for each leaf
+        # One for each of the 16 leaves, and for those between two of them; 64 in a step at most.
+        assert 16 < disk.state.reclaimer.steps - steps <= 40
         assert reads(disk, "reclaim") - before <= 16
 
 
