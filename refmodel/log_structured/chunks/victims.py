@@ -13,18 +13,23 @@ from refmodel.log_structured.maps.sparse_column import SparseColumn
 MANY = 1 << 40  # segments are fewer, so that an entry of a bucket is one number
 Cost = Callable[[int, int], float]  # live units, when filled -> what cleaning a segment costs
 KEPT_STALE = 16  # entries of a bucket that may be out of date, besides as many as are not
+TIDIED_FROM = 12  # entries, and half as many again as are not out of date: then a bucket is tidied
+TIDIED = 4  # entries that are looked at whenever one comes to a bucket that is tidied
 
 
 class Victims:
     """Sealed segments that have a place in which nothing lives; a full segment has `units` units.
 
-    A bucket is a heap. An entry of a segment that has left the bucket stays there until it comes to
-    the top, or until there are too many of them.
+    A bucket has two heaps. An entry of a segment that has left the bucket stays there until it
+    comes to the top, or until there are too many of them. Then all entries are the older heap, and
+    those that are not out of date move to the newer one, a few with each that comes: a bucket of a
+    large disk has thousands.
     """
 
     def __init__(self, units: int) -> None:
         self._units = units
-        self._buckets: list[list[int]] = [[] for _ in range(units)]  # filled * MANY + segment
+        self._buckets: list[tuple[list[int], list[int]]]  # newer, older: filled * MANY + segment
+        self._buckets = [([], []) for _ in range(units)]
         self._sizes = [0] * units  # without the entries that are out of date
         self._usage = SparseColumn("Q")  # by segment: filled * units + live; 0: not to be cleaned
 
@@ -46,11 +51,15 @@ class Victims:
             return
         self._usage[segment] = filled * units + live
         sizes[live] += 1
-        bucket = self._buckets[live]
-        heapq.heappush(bucket, filled * MANY + segment)
-        if len(bucket) > 2 * sizes[live] + KEPT_STALE:
-            bucket[:] = [entry for entry in set(bucket) if self._is_current(live, entry)]
-            heapq.heapify(bucket)
+        newer, older = self._buckets[live]
+        heapq.heappush(newer, filled * MANY + segment)
+        if older:
+            for entry in older[-TIDIED:]:
+                if self._is_current(live, entry):
+                    heapq.heappush(newer, entry)
+            del older[-TIDIED:]  # a heap without its end is a heap
+        elif 2 * len(newer) > 3 * sizes[live] + 2 * TIDIED_FROM:
+            self._buckets[live] = older, newer
 
     def discard(self, segment: int) -> None:
         """Note that a segment is not to be cleaned, or not any more."""
@@ -63,9 +72,12 @@ class Victims:
         if not any(self._sizes):
             return None
         live = choose.choices(range(len(self._sizes)), self._sizes)[0]
-        while not self._is_current(live, entry := choose.choice(self._buckets[live])):
-            pass
-        return entry % MANY
+        newer, older = self._buckets[live]
+        while True:
+            at = choose.randrange(len(newer) + len(older))
+            entry = newer[at] if at < len(newer) else older[at - len(newer)]
+            if self._is_current(live, entry):
+                return entry % MANY
 
     @property
     def bucket_count(self) -> int:
@@ -80,18 +92,23 @@ class Victims:
         cheapest of all.
         """
         tops = [
-            (cost(live, bucket[0] // MANY), bucket[0], live)
-            for live, (bucket, size) in enumerate(zip(self._buckets, self._sizes, strict=True))
+            (cost(live, heap[0] // MANY), heap[0], live, age)
+            for live, size in enumerate(self._sizes)
             if size
+            for age, heap in enumerate(self._buckets[live])
+            if heap
         ]
         heapq.heapify(tops)
         while tops:
-            _, entry, live = tops[0]
+            _, entry, live, age = tops[0]
             if self._is_current(live, entry):
                 return entry % MANY
-            bucket = self._buckets[live]
-            heapq.heappop(bucket)
-            heapq.heapreplace(tops, (cost(live, bucket[0] // MANY), bucket[0], live))
+            heap = self._buckets[live][age]
+            heapq.heappop(heap)
+            if heap:
+                heapq.heapreplace(tops, (cost(live, heap[0] // MANY), heap[0], live, age))
+            else:
+                heapq.heappop(tops)
         return None
 
     def _is_current(self, live: int, entry: int) -> bool:

@@ -2,8 +2,9 @@
 
 The walk follows the map of a deleted view in key order. It descends only into nodes that no
 neighbour of the view holds, so its cost is what it frees, and one look beside each such node. A
-step skips neighbouring nodes that are held together. Its whole state is the cursor of the view. A checkpoint saves the cursor together with what was freed,
-so after a crash reclaim goes on from the last checkpoint, and frees nothing twice.
+step skips neighbouring nodes that are held together. Its whole state is the cursor of the view. A
+checkpoint saves the cursor together with what was freed, so after a crash reclaim goes on from the
+last checkpoint, and frees nothing twice.
 """
 
 from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit

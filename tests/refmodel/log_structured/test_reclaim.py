@@ -1,5 +1,5 @@
-"""Reclaim of deleted views of large maps: it skips what others hold, many nodes in a step, and frees
-the rest.
+"""Reclaim of deleted views of large maps: it skips what others hold, many nodes in a step, and
+frees the rest.
 """
 
 import random
@@ -59,7 +59,10 @@ def test_what_is_left_of_branches_is_what_views_hold(
     sizes = plan(BLOCKS, block_bytes=BLOCK, fanout=8, segments=150, segment_blocks=64)
     LogStructuredDisk.create(folder, sizes, sync=False)
     choose, live, kept = random.Random(seed), [0] * BLOCKS, dict[str, list[int]]()
-    with closing(LogStructuredDisk.open(folder, sync=False)) as disk, monkeypatch.context() as patch:
+    with (
+        closing(LogStructuredDisk.open(folder, sync=False)) as disk,
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(reclaim.Reclaimer, "reclaim", lambda _: False)  # what is deleted waits
         for lba in range(0, BLOCKS, 256):
             disk.write(lba, data(0) * 256)

@@ -7,7 +7,7 @@ import pytest
 
 from refmodel import LogStructuredDisk
 from refmodel.log_structured.chunks.cleaner import POLICIES
-from refmodel.log_structured.chunks.victims import KEPT_STALE, Cost, Victims
+from refmodel.log_structured.chunks.victims import KEPT_STALE, TIDIED, Cost, Victims
 from support.disks import block
 
 
@@ -48,8 +48,30 @@ def test_the_oldest_of_each_bucket_comes_first() -> None:
         assert victims.bucket_count == len(least)
         assert all((segment in victims) == (segment in sealed) for segment in range(60))
         assert (victims.any(choose) in sealed) if sealed else victims.any(choose) is None
-    entries = sum(len(bucket) for bucket in victims._buckets)
+    entries = sum(len(heap) for bucket in victims._buckets for heap in bucket)
     assert entries <= 2 * len(sealed) + 9 * (KEPT_STALE + 1)
+
+
+def test_a_bucket_is_tidied_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    victims, looked = Victims(9), 0
+    is_current = Victims._is_current
+
+    def counted(self: Victims, live: int, entry: int) -> bool:
+        nonlocal looked
+        looked += 1
+        return is_current(self, live, entry)
+
+    monkeypatch.setattr(Victims, "_is_current", counted)
+    for segment in range(1000):
+        victims.put(segment, 5, segment)
+    for segment in range(1, 1000):
+        victims.put(segment, 4, segment)  # what it leaves in its bucket is behind segment 0
+    for number in range(300):
+        before = looked
+        victims.put(1000 + number, 5, 1000 + number)
+        assert looked - before <= TIDIED
+    assert sum(map(len, victims._buckets[5])) <= 2 * 301 + KEPT_STALE
+    assert victims.cheapest(only(5)) == 0
 
 
 @pytest.mark.parametrize("policy", [name for name, cost in POLICIES.items() if cost])
