@@ -14,6 +14,8 @@ from refmodel.bugs.registry import BUGS
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 OWN_MAKEFILE = ("proofs",)  # folders whose pages speak of a Makefile of their own
+COLUMNS = 100
+NOT_WRAPPED = ("bench.md", "scale.md")  # to be wrapped once their new figures are in
 
 
 def pages() -> list[Path]:
@@ -22,6 +24,13 @@ def pages() -> list[Path]:
     for folder in ("docs", "specs", "proofs", "conformance", "experiments", "workloads"):
         listed += (ROOT / folder).rglob("*.md")
     return sorted(listed)
+
+
+def wrapped() -> list[Path]:
+    """Return the pages whose text is wrapped: those that engineers read and change most."""
+    others = [ROOT / "specs" / "README.md", ROOT / "proofs" / "README.md"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *others]
+    return sorted(page for page in pages if page.name not in NOT_WRAPPED)
 
 
 def anchors(page: Path) -> set[str]:
@@ -58,6 +67,19 @@ def test_every_target_of_make_exists(page: Path) -> None:
     assert {*re.findall(r"`make ([a-z][\w-]*)", page.read_text())} <= targets
 
 
+def too_long(text: str) -> list[str]:
+    """Return the lines beyond COLUMNS, without tables and what stands between fences."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    return [
+        line for line in prose.splitlines() if len(line) > COLUMNS and not line.startswith("|")
+    ]
+
+
+@pytest.mark.parametrize("page", wrapped(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_text_of_a_page_is_wrapped(page: Path) -> None:
+    assert too_long(page.read_text()) == []
+
+
 def test_the_counts_of_the_readme_are_true() -> None:
     assumptions = (ROOT / "proofs" / "theories" / "Assumptions.v").read_text()
     bundle = re.search(r"Definition all_theorems :=(.*?)\)\.", assumptions, re.S)
@@ -68,6 +90,11 @@ def test_the_counts_of_the_readme_are_true() -> None:
     assert f"{theorems} theorems" in README
     assert f"{len(BUGS)} bugs are planted" in README and f"({len(BUGS)} planted bugs)" in README
     assert f"the kit has {findings} findings" in README
+
+
+def test_the_counts_of_the_self_test_are_true() -> None:
+    text = (ROOT / "docs" / "self-test.md").read_text()
+    assert {*re.findall(r"oday (\d+) bugs are planted", text)} == {str(len(BUGS))}
 
 
 def test_the_counts_of_the_mutants_of_proofs_are_true() -> None:
