@@ -70,9 +70,7 @@ def test_every_target_of_make_exists(page: Path) -> None:
 def too_long(text: str) -> list[str]:
     """Return the lines beyond COLUMNS, without tables and what stands between fences."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
-    return [
-        line for line in prose.splitlines() if len(line) > COLUMNS and not line.startswith("|")
-    ]
+    return [line for line in prose.splitlines() if len(line) > COLUMNS and not line.startswith("|")]
 
 
 @pytest.mark.parametrize("page", wrapped(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -95,6 +93,16 @@ def test_the_counts_of_the_readme_are_true() -> None:
 def test_the_counts_of_the_self_test_are_true() -> None:
     text = (ROOT / "docs" / "self-test.md").read_text()
     assert {*re.findall(r"oday (\d+) bugs are planted", text)} == {str(len(BUGS))}
+
+
+def test_every_theorem_of_the_proved_disk_that_is_listed_exists() -> None:
+    page = (ROOT / "docs" / "proved-disk-theorems.md").read_text()
+    rows = "\n".join(line for line in page.splitlines() if line.startswith("|"))
+    sources = (ROOT / "proofs" / "theories").glob("*.v")
+    stated = r"^ *(?:Theorem|Lemma|Definition|Fixpoint|Record|Inductive) (\w+)"
+    known = {name for file in sources for name in re.findall(stated, file.read_text(), re.M)}
+    named = {*re.findall(r"`([a-z]\w*_\w*[a-z0-9])`", rows)}
+    assert named and named <= known, named - known
 
 
 def test_the_counts_of_the_mutants_of_proofs_are_true() -> None:
