@@ -18,7 +18,7 @@ run: setup ## check the contract, run the engine through 200 traces, judge each 
 	@$(PYTHON) -m modelcheck specs VirtualDisk-ack VirtualDisk-tiny-prefix VirtualDisk-tiny-block
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --seed 2 --oracle model,tlc --report $(RUN) $(ARGS)
 
-test: setup ## run all tests that need no other engine or server (20 min)
+test: setup ## run all tests that need no other engine or server (15 min)
 	@tools/setup test
 	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck tests/crosscheck tests/experiments tests/documents $(ARGS)
 

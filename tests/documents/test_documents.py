@@ -90,6 +90,12 @@ def test_the_counts_of_the_readme_are_true() -> None:
     assert f"the kit has {findings} findings" in README
 
 
+def test_readme_and_makefile_agree_how_long_the_tests_take() -> None:
+    shown = re.search(r"^    make test .*\((\d+) minutes\)$", README, re.M)
+    helped = re.search(r"^test: .*\((\d+) min\)$", (ROOT / "Makefile").read_text(), re.M)
+    assert shown and helped and shown[1] == helped[1]
+
+
 def test_the_counts_of_the_self_test_are_true() -> None:
     text = (ROOT / "docs" / "self-test.md").read_text()
     assert {*re.findall(r"oday (\d+) bugs are planted", text)} == {str(len(BUGS))}
