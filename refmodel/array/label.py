@@ -42,18 +42,27 @@ class Label:
         return str(self.geometry.get("engine", DEFAULT_ENGINE))
 
 
-def engine_in(folder: Path) -> str:
-    """Return the engine of the disk in a folder, as the first whole label says.
+def first_in(folder: Path) -> Label | None:
+    """Return the first whole label of the disk in a folder, if there is one.
 
-    Where no label is whole it is the default engine, which then says why the disk cannot be opened.
+    This does not need the disk to itself.
     """
     for file in sorted(folder.glob("device-*")):
         with file.open("rb") as device:
             for _ in range(2):
                 page = device.read(PAGE)
                 if len(page) == PAGE and (label := decode(page)) is not None:
-                    return label.engine
-    return DEFAULT_ENGINE
+                    return label
+    return None
+
+
+def engine_in(folder: Path) -> str:
+    """Return the engine of the disk in a folder, as the first whole label says.
+
+    Where no label is whole it is the default engine, which then says why the disk cannot be opened.
+    """
+    label = first_in(folder)
+    return DEFAULT_ENGINE if label is None else label.engine
 
 
 def write(device: Device, label: Label) -> None:
