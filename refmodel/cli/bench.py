@@ -32,7 +32,7 @@ from refmodel.cli.commands import (
     require_outside,
     run_on,
 )
-from refmodel.core.finite_range import FiniteRange
+from refmodel.core.finite_range import CountRange, FiniteRange
 from refmodel.core.output_file import STDOUT, Output
 
 MOST_SCALE = 1024  # a disk of 64 GiB
@@ -108,17 +108,15 @@ TABLES: dict[str, Callable[[click.Context, Lines, dict[str, Any]], None]] = {
 )
 @click.option(
     "--snapshots",
-    type=click.IntRange(min=0),
+    type=CountRange(0),
     default=0,
     show_default=True,
     help="Number of snapshots that the disk has when the run begins.",
 )
-@click.option(
-    "--operations", type=click.IntRange(min=1), help="Number of operations; overrides --scale."
-)
+@click.option("--operations", type=CountRange(1), help="Number of operations; overrides --scale.")
 @click.option(
     "--blocks",
-    type=click.IntRange(min=runner.FILL),
+    type=CountRange(runner.FILL),
     help="Size of the disk in blocks; overrides --scale. Of the profile scale: of its largest "
     "disk.",
 )

@@ -17,6 +17,7 @@ from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.core import standard_output
 from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.core.finite_range import CountRange
 from refmodel.core.interrupts import interrupts_repeated, terminated_as_interrupted
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import closed_at_end
@@ -62,14 +63,14 @@ ENGINE = click.option(
 )
 CACHE = click.option(
     "--cache-bytes",
-    type=click.IntRange(min=0),
+    type=CountRange(0),
     default=0,
     show_default=True,
     help="Size of a read cache in front of the disk, in bytes; 0: no cache.",
 )
 CACHE_BLOCK = click.option(
     "--cache-block-bytes",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     help=f"Size of a cache block: 4096 to 1048576 bytes.  [default: {SMALLEST}]",
 )
 COMPRESSION = click.option(
@@ -83,7 +84,7 @@ DEDUPLICATION = click.option(
 )
 MEMORY = click.option(
     "--memory",
-    type=click.IntRange(0, sys.maxsize),  # all that the machine can address
+    type=CountRange(0),
     metavar="BYTES",
     help="Bytes of memory for tree nodes of the log-structured engine; others are read when they "
     f"are needed.  [default: {PAGES_MEMORY} (64 MiB)]",

@@ -11,7 +11,7 @@ from rich.live import Live
 from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
 from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main, require_outside
-from refmodel.core.finite_range import FiniteRange
+from refmodel.core.finite_range import CountRange, FiniteRange
 from refmodel.core.output_file import Output, write_output
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import Disk
@@ -67,7 +67,7 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
 )
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     help="End after this number of updates.  [default: end when the disk is closed]",
 )
 def top(disk: Path, interval: float, count: int | None) -> None:

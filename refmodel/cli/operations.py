@@ -24,6 +24,7 @@ from refmodel.cli.commands import (
     main,
     options_planned,
 )
+from refmodel.core.finite_range import CountRange
 from refmodel.core.validation import require_range
 from refmodel.log_structured.geometry import CLEANERS
 from refmodel.observe.describe import counted
@@ -38,7 +39,7 @@ COUNT = click.argument("count", type=int, default=1)
 @ENGINE
 @click.option(
     "--blocks",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     required=True,
     help="Size of the virtual disk in blocks.",
 )
@@ -159,7 +160,7 @@ def create_command(
 @click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     default=1,
     show_default=True,
     help="With --fill: number of blocks.",

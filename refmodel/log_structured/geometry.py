@@ -180,7 +180,9 @@ def plan(
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
-        needed = f"the disk is too large: its {blocks} blocks need {pages} pages for tree nodes"
+        needed = (
+            f"a disk of {blocks} blocks and {segments} segments needs {pages} pages for tree nodes"
+        )
     require(64 <= pages < 1 << 32, f"{needed}, and there are fewer than 2^32")
     return Geometry(
         blocks=blocks,
