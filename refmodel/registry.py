@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 from refmodel.array import label as labels
 from refmodel.array.label import DEFAULT_ENGINE as DEFAULT
 from refmodel.cache.disk import CachedDisk
+from refmodel.cache.read_cache import ReadCache
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, HostRefused
+from refmodel.core.validation import require
 from refmodel.engine.disk import Disk
 from refmodel.engine.shape import Shape
 from refmodel.inplace import disk as inplace
@@ -27,6 +29,8 @@ from refmodel.media.enclosure import Enclosure
 from refmodel.media.power_supply import PowerSupply
 from refmodel.redolog import disk as redolog
 from refmodel.redolog.geometry import plan as plan_redo_log
+
+MOST_BYTES = (1 << 63) - 1  # of a file that an operating system can address
 
 __all__ = ["DEFAULT", "ENGINES", "Disk", "Engine", "Shape", "create", "open_disk", "plan"]
 
@@ -81,7 +85,12 @@ def plan(engine: str, blocks: int, /, **options: Any) -> Shape:
     for name in options:
         if name not in known:
             raise BadRequest(f"the engine {engine} has no option --{name.replace('_', '-')}")
-    return ENGINES[engine].plan(blocks, **options)
+    shape = ENGINES[engine].plan(blocks, **options)
+    require(
+        shape.device_bytes <= MOST_BYTES,
+        f"a device of this disk would have {shape.device_bytes} bytes; it may have {MOST_BYTES}",
+    )
+    return shape
 
 
 def create(
@@ -105,6 +114,7 @@ def create(
             with closing(Enclosure(path, sync=sync)) as enclosure:
                 enclosure.allocate()
         if cache is not None:
+            ReadCache(shape, path, cache).close()  # it is made at each opening: can it be?
             cache.save(path)
     except BaseException as error:
         for file in path.iterdir() if fresh and path.exists() else ():

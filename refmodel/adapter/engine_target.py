@@ -64,6 +64,7 @@ class Adapter:
         capacity_percent: size of the log-structured engine's capacity leg, in percent of the disk's
             blocks, without the reserve.
         cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
+        batch: divide large writes and reads into smaller ones that are in flight together.
         memory: bytes that the maps may take in memory; None: as many as the engine likes.
         faults, fault_seed: faults of refmodel.media.faults, joined by `+`, and where they strike;
             or "on-request": see refmodel.adapter.requested_faults.

@@ -61,9 +61,9 @@ def scrubbed(disk: Disk) -> tuple[list[str], int]:
     if not disk.usable:
         return [], 0
     if isinstance(disk, RedoLogDisk):
-        return check_tables(disk), 0
+        return check_tables(disk)[0], 0
     if isinstance(disk, InPlaceDisk):
-        return check_parity(disk), 0
+        return check_parity(disk)[0], 0
     assert isinstance(disk, LogStructuredDisk)
     found = scrub(disk)
     return found.contradictions + found.lost, found.repaired.total()

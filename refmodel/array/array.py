@@ -51,6 +51,7 @@ class Array(Generic[G]):
         self.geometry = geometry
         self.now = now
         self.events = Events()  # events of the whole disk
+        self.labels_repaired = 0  # devices whose label was repaired when the disk was opened
         self._leg_events = self.events if legs_emit else Events()
         self.clock = Clock()  # the disk's clock: times of birth and of the last checkpoint
         self._enclosure = enclosure

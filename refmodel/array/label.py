@@ -42,18 +42,27 @@ class Label:
         return str(self.geometry.get("engine", DEFAULT_ENGINE))
 
 
-def engine_in(folder: Path) -> str:
-    """Return the engine of the disk in a folder, as the first whole label says.
+def first_in(folder: Path) -> Label | None:
+    """Return the first whole label of the disk in a folder, if there is one.
 
-    Where no label is whole it is the default engine, which then says why the disk cannot be opened.
+    This does not need the disk to itself.
     """
     for file in sorted(folder.glob("device-*")):
         with file.open("rb") as device:
             for _ in range(2):
                 page = device.read(PAGE)
                 if len(page) == PAGE and (label := decode(page)) is not None:
-                    return label.engine
-    return DEFAULT_ENGINE
+                    return label
+    return None
+
+
+def engine_in(folder: Path) -> str:
+    """Return the engine of the disk in a folder, as the first whole label says.
+
+    Where no label is whole it is the default engine, which then says why the disk cannot be opened.
+    """
+    label = first_in(folder)
+    return DEFAULT_ENGINE if label is None else label.engine
 
 
 def write(device: Device, label: Label) -> None:
@@ -81,31 +90,27 @@ def read(device: Device) -> Label | None:
     None if no copy is whole or the device does not answer. Raises DataLost if the label has a
     version that this program cannot read.
     """
-    try:
-        copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
-        found = copies[0] or copies[1]
-        if found is not None and None in copies:
-            with suppress(HostRefused):
-                write(device, found)
-    except OSError:
-        return None
-    return found
+    return _read_and_repaired(device)[0]
 
 
-def read_all(enclosure: Enclosure) -> dict[int, Label]:
+def read_all(enclosure: Enclosure) -> tuple[dict[int, Label], int]:
     """Return the good labels of the devices that are present, by number of the device.
+
+    The second value is how many of them had a damaged copy, which was rewritten.
 
     Raises NotADisk if the folder has no devices or the labels contradict each other, DataLost if
     every label is damaged, or every device that might have one is away.
     """
     found: dict[int, Label] = {}
+    repaired = 0
     present = enclosure.present()
     if not present and (enclosure.pulled() or enclosure.has_witness()):
         raise DataLost("every device was pulled or is gone; bring devices back")
     if not present:
         raise NotADisk(f"{enclosure.path} holds no devices")
     for index in present:
-        label = read(enclosure.device(index))
+        label, was_damaged = _read_and_repaired(enclosure.device(index))
+        repaired += was_damaged
         if label is not None and label.index != index:
             raise NotADisk(f"device-{index} is labelled as device {label.index}, not {index}")
         if label is not None:
@@ -116,7 +121,22 @@ def read_all(enclosure: Enclosure) -> dict[int, Label]:
         raise DataLost("no device has a good label: this is no disk, or its labels are damaged")
     if len(disks := {label.disk for label in found.values()}) > 1:
         raise NotADisk("the devices belong to different disks: " + ", ".join(sorted(disks)))
-    return found
+    return found, repaired
+
+
+def _read_and_repaired(device: Device) -> tuple[Label | None, bool]:
+    """Return the label of a device, as `read` does, and whether a damaged copy was rewritten."""
+    repaired = False
+    try:
+        copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
+        found = copies[0] or copies[1]
+        if found is not None and None in copies:
+            with suppress(HostRefused):
+                write(device, found)
+                repaired = True
+    except OSError:
+        return None, False
+    return found, repaired
 
 
 def _answers(device: Device) -> bool:

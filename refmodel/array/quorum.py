@@ -202,7 +202,7 @@ class Quorum:
         """Let the record count. Raises DataLost if the voters that have it are no majority."""
         if 2 * votes <= self._voters:
             raise DataLost(
-                f"only {votes} of {self._voters} members can be told who is current; "
+                f"only {votes} of {self._voters} members could record the change; "
                 "bring devices back"
             )
         self.counts = True

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from refmodel.core.whole_file import write_whole
+from refmodel.core.output_file import write_output
 
 R = TypeVar("R")
 Lines = list[dict[str, Any]]
@@ -25,7 +25,7 @@ def json_lines(path: Path | None) -> Iterator[Lines]:
         yield lines
     finally:
         if path is not None and lines:
-            write_whole(path, "".join(json.dumps(line) + "\n" for line in lines))
+            write_output(path, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def recorded(rows: Iterable[R], lines: Lines, **what: str) -> Iterator[R]:

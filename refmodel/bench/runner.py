@@ -165,11 +165,14 @@ def _commands(
 def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:
     """Fill the disk, take snapshots with writes between them, and finish all background work."""
     choose = random.Random(f"history {seed}")
+    together = min(GENERATION, blocks)  # the log of a small disk has room for so many
     for lba in range(0, blocks, FILL):
         clients.perform([Request(False, lba, min(FILL, blocks - lba))])
     for number in range(snapshots):
         disk.snapshot(f"before{number}")
-        clients.perform([Request(False, choose.randrange(blocks), 1) for _ in range(GENERATION)])
+        for first in range(0, GENERATION, together):
+            part = range(first, min(first + together, GENERATION))
+            clients.perform([Request(False, choose.randrange(blocks), 1) for _ in part])
     disk.settle()
     disk.checkpoint()
 

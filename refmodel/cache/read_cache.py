@@ -14,7 +14,7 @@ from time import perf_counter_ns
 
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
-from refmodel.cache.settings import CacheSettings
+from refmodel.cache.settings import NAME, CacheSettings
 from refmodel.core.errors import BadRequest, HostRefused
 from refmodel.core.histogram import Histogram
 from refmodel.engine.shape import Shape
@@ -210,7 +210,7 @@ class ReadCache:
             finally:
                 os.unlink(path)
         except OSError as error:
-            raise explained(error, "the file of a cache") from None
+            raise explained(error, f"the file of a cache ({NAME} has its size)") from None
         per_slot = settings.block_bytes // self._geometry.block_bytes
         return Flash(device, settings.slots, per_slot, self._geometry.block_bytes, self.meter)
 

@@ -14,6 +14,7 @@ from refmodel.media.host import explained
 
 NAME = "cache.json"
 SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
+MOST = 1 << 40  # bytes of a cache
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class CacheSettings:
             )
         if bytes < block_bytes:
             raise BadRequest(f"a cache has at least one block, of {block_bytes} bytes")
+        if bytes > MOST:
+            raise BadRequest(f"a cache has at most {MOST} bytes (1 TiB)")
         return cls(bytes, block_bytes)
 
     @classmethod
@@ -65,13 +68,19 @@ class CacheSettings:
         Raises NotADisk if the file is damaged, HostRefused, OSError.
         """
         try:
-            return cls(**json.loads((folder / NAME).read_text()))
+            settings = cls(**json.loads((folder / NAME).read_text()))
+            if not SMALLEST <= settings.block_bytes <= settings.bytes <= MOST:
+                raise ValueError(f"{settings.bytes} bytes, in blocks of {settings.block_bytes}")
+            return settings
         except FileNotFoundError:
             return None
         except OSError as error:
             raise explained(error, NAME) from error
         except (ValueError, TypeError) as error:
-            raise NotADisk(f"{folder / NAME} does not say what the cache is: {error}") from None
+            raise NotADisk(
+                f"{folder / NAME} does not say what the cache is: {error}; "
+                "without this file the disk has no cache"
+            ) from None
 
     def save(self, folder: Path) -> None:
         """Store the settings for the disk in a folder; a crash leaves the old or the new ones.

@@ -1,6 +1,8 @@
 """The command `bench`."""
 
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,11 @@ from refmodel.cli.commands import (
     given,
     main,
     options_planned,
+    require_outside,
     run_on,
 )
-from refmodel.core.finite_range import FiniteRange
-from refmodel.core.output_file import Output
+from refmodel.core.finite_range import CountRange, FiniteRange
+from refmodel.core.output_file import STDOUT, Output
 
 MOST_SCALE = 1024  # a disk of 64 GiB
 SCALE_OPTIONS = {"profile", "blocks", "operations", "memory", "json_path"}
@@ -105,17 +108,15 @@ TABLES: dict[str, Callable[[click.Context, Lines, dict[str, Any]], None]] = {
 )
 @click.option(
     "--snapshots",
-    type=click.IntRange(min=0),
+    type=CountRange(0),
     default=0,
     show_default=True,
     help="Number of snapshots that the disk has when the run begins.",
 )
-@click.option(
-    "--operations", type=click.IntRange(min=1), help="Number of operations; overrides --scale."
-)
+@click.option("--operations", type=CountRange(1), help="Number of operations; overrides --scale.")
 @click.option(
     "--blocks",
-    type=click.IntRange(min=runner.FILL),
+    type=CountRange(runner.FILL),
     help="Size of the disk in blocks; overrides --scale. Of the profile scale: of its largest "
     "disk.",
 )
@@ -142,9 +143,10 @@ TABLES: dict[str, Callable[[click.Context, Lines, dict[str, Any]], None]] = {
 @click.option(
     "--json",
     "json_path",
-    type=Output(),
+    type=Output(standard=True),
     metavar="FILE",
-    help="Write the results to FILE at the end: one JSON object per line and run, or row.",
+    help="Write the results to FILE at the end: one JSON object per line and run, or row; -: to "
+    "stdout, and everything else to stderr.",
 )
 @click.option(
     "--sync",
@@ -180,7 +182,9 @@ def bench_command(
     what it costs to clean in steps; it takes a quarter of an hour. The profile `steady` compares
     writes while the cleaner works with writes where nothing is cleaned; it takes three minutes.
     """
-    with json_lines(json_path) as lines:
+    require_outside(disk, json_path)
+    for_people = redirect_stdout(sys.stderr) if json_path == STDOUT else nullcontext()
+    with json_lines(json_path) as lines, for_people:
         if nbd:
             _over_nbd(ctx, lines, options)
             return

@@ -17,7 +17,8 @@ from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.core import standard_output
 from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
-from refmodel.core.interrupts import interrupts_repeated
+from refmodel.core.finite_range import CountRange
+from refmodel.core.interrupts import interrupts_repeated, terminated_as_interrupted
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import closed_at_end
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -25,10 +26,11 @@ from refmodel.log_structured.maps.page_store import MEMORY as PAGES_MEMORY
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
 from refmodel.serving.command_socket import Answer
-from refmodel.serving.exit_status import INTERRUPTED, explained
+from refmodel.serving.exit_status import INTERRUPTED, UNKNOWN, explained
 
 EPILOG = """Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has
-the disk open; 5 data is lost or damaged; 130 interrupted by Ctrl-C, a change may have happened.
+the disk open; 5 data is lost or damaged; 6 a change may have happened or not; 130 interrupted by
+Ctrl-C or SIGTERM, a change may have happened.
 
 Shell completion: eval "$(_REFMODEL_COMPLETE=bash_source refmodel)" (or zsh_source; for fish see
 docs/engines.md)."""
@@ -61,14 +63,14 @@ ENGINE = click.option(
 )
 CACHE = click.option(
     "--cache-bytes",
-    type=click.IntRange(min=0),
+    type=CountRange(0),
     default=0,
     show_default=True,
     help="Size of a read cache in front of the disk, in bytes; 0: no cache.",
 )
 CACHE_BLOCK = click.option(
     "--cache-block-bytes",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     help=f"Size of a cache block: 4096 to 1048576 bytes.  [default: {SMALLEST}]",
 )
 COMPRESSION = click.option(
@@ -82,7 +84,7 @@ DEDUPLICATION = click.option(
 )
 MEMORY = click.option(
     "--memory",
-    type=click.IntRange(0, sys.maxsize),  # all that the machine can address
+    type=CountRange(0),
     metavar="BYTES",
     help="Bytes of memory for tree nodes of the log-structured engine; others are read when they "
     f"are needed.  [default: {PAGES_MEMORY} (64 MiB)]",
@@ -92,6 +94,7 @@ UNSYNCED = click.option(
     is_flag=True,
     help="Do not wait at a flush until the medium has the data. For tests and benchmarks only.",
 )
+VERSION = click.version_option(__version__, prog_name="refmodel", message="%(prog)s %(version)s")
 
 
 @dataclass
@@ -111,7 +114,7 @@ class Command(click.Command):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        click.version_option(__version__, prog_name="refmodel")(self)
+        VERSION(self)
 
 
 class Commands(click.Group):
@@ -126,7 +129,7 @@ class Commands(click.Group):
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line of this process, or one that another process sent."""
         standard_output.open_closed_streams()
-        with interrupts_repeated():
+        with terminated_as_interrupted(), interrupts_repeated():
             return super().main(*arguments, **options)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -150,7 +153,7 @@ class Commands(click.Group):
             sys.stdout.flush()
             sys.stderr.buffer.write(answer.stderr)
             sys.exit(answer.status)
-        except (DiskError, NotADisk, OSError) as error:
+        except (DiskError, NotADisk, OSError, MemoryError) as error:
             fail(*explained(error))
         except KeyboardInterrupt:
             fail("interrupted", INTERRUPTED)
@@ -177,7 +180,7 @@ def _forwarded(busy: DiskBusy, call: Call) -> Answer:
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="refmodel")
+@VERSION
 def main() -> None:
     """A log-structured virtual disk with snapshots, in a folder of files.
 
@@ -195,10 +198,19 @@ def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
         _served.reset(token)
     if done.exit_code == INTERRUPTED:
         raise KeyboardInterrupt  # it is this process that the user wants to end
-    stderr = done.stderr_bytes or b""
+    stderr, status = done.stderr_bytes or b"", done.exit_code
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
-    return Answer(done.stdout_bytes, stderr, done.exit_code)
+        status = UNKNOWN
+    return Answer(done.stdout_bytes, stderr, status)
+
+
+def require_outside(disk: Path | None, output: Path | None) -> None:
+    """Raises UsageError if an output is in the folder of the disk: it could replace a device."""
+    if disk is None or output is None:
+        return
+    if output.resolve().is_relative_to(disk.resolve()):
+        raise click.UsageError(f"{output} is in the folder of the disk, which only has its devices")
 
 
 @contextmanager

@@ -1,13 +1,16 @@
 """Commands for devices: they fail, return and are replaced."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from refmodel.cli.commands import DISK, array_disk, disk_at, main
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import BadRequest, DataLost
 from refmodel.log_structured.disk import put_back
+from refmodel.media.enclosure import Enclosure
+from refmodel.observe.describe import counted
 from refmodel.registry import open_disk
 from refmodel.serving.exit_status import REFUSED
 
@@ -29,8 +32,14 @@ DEVICE = click.argument("device", type=int)
 )
 def fail(disk: Path, device: int, mode: str) -> None:
     """Let DEVICE (a number) fail. Its file is renamed to device-N.pulled."""
-    with disk_at(disk) as opened:
-        opened.fail(device, mode)
+    opened = None
+    try:
+        with disk_at(disk) as opened:
+            opened.fail(device, mode)
+    except DataLost as lost:
+        if opened is None:
+            raise
+        click.echo(f"device {device} has failed; {lost}", err=True)
 
 
 @main.command("return")
@@ -41,12 +50,22 @@ def return_command(disk: Path, device: int) -> None:
 
     Resync copies what it missed, while the disk is used; `refmodel settle` finishes that at once.
     """
+    opened = None
     try:
         with disk_at(disk) as opened:
             opened.return_(device)
-    except DataLost:  # the disk could not be opened without the device
-        put_back(disk, device)
-        open_disk(disk).close()
+    except DataLost as lost:
+        if opened is not None:
+            click.echo(f"device {device} is back; {lost}", err=True)
+            return
+        with closing(Enclosure(disk)) as enclosure:
+            if device in enclosure.present():
+                raise BadRequest(f"device {device} is there already") from lost
+        put_back(disk, device)  # the disk may need it to be opened
+        try:
+            open_disk(disk).close()
+        except DataLost as still:
+            click.echo(f"device {device} is back, but the disk still lacks some: {still}", err=True)
 
 
 @main.command()
@@ -82,15 +101,16 @@ def status(disk: Path) -> None:
         disk_of_array = array_disk(opened)
         standings = disk_of_array.status()
         shape, array = disk_of_array.geometry, disk_of_array.array
+        tolerated = counted(shape.m, "failed device")
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
-        click.echo(f"layout {shape.layout}, tolerates {shape.m} failed devices; spares: {spares}")
+        click.echo(f"layout {shape.layout}, tolerates {tolerated}; spares: {spares}")
         can_rebuild = array.roster.usable_spare() is not None
         for standing in standings:
             left = max(0, shape.repair_timer - standing.absent)
             waits = f", rebuild in {left:.0f} s" if standing.state == "absent" else ""
             if not can_rebuild and standing.state in ("absent", "degraded"):
                 waits = ", no spare to rebuild it on"
-            lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
+            lacks = f", lacks {counted(standing.lacks, 'stripe')}" if standing.lacks else ""
             click.echo(
                 f"{standing.leg:<12} component {standing.component}  device {standing.device}  "
                 f"{standing.state}{waits}{lacks}"

@@ -3,7 +3,6 @@
 import json
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import click
 from rich.console import Console
@@ -11,16 +10,18 @@ from rich.live import Live
 
 from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
-from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
-from refmodel.core.finite_range import FiniteRange
+from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main, require_outside
+from refmodel.core.finite_range import CountRange, FiniteRange
+from refmodel.core.output_file import Output, write_output
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import Disk
 from refmodel.inplace.check import check as check_parity
 from refmodel.inplace.disk import InPlaceDisk
+from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
-from refmodel.observe.describe import counted, describe
+from refmodel.observe.describe import copies, counted, describe
 from refmodel.redolog.check import check as check_tables
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.serving import live_top
@@ -66,7 +67,7 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
 )
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     help="End after this number of updates.  [default: end when the disk is closed]",
 )
 def top(disk: Path, interval: float, count: int | None) -> None:
@@ -91,24 +92,25 @@ def top(disk: Path, interval: float, count: int | None) -> None:
 @DISK
 @click.option(
     "--html",
-    type=click.File("w", lazy=True),
+    type=Output(standard=True),
     metavar="FILE",
-    help="Write all pictures to one HTML file, which needs no other file.",
+    help="Write all pictures to one HTML file, which needs no other file; -: to stdout.",
 )
 @click.option(
     "--svg", type=click.Choice(list(pictures.PICTURES)), help="Print one picture on stdout."
 )
-def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
+def inspect(disk: Path, html: Path | None, svg: str | None) -> None:
     """Describe the log, the views, the maps and the segments.
 
     Without an option it prints text.
     """
     if html is not None and svg is not None:
         raise click.UsageError("--html and --svg exclude each other")
+    require_outside(disk, html)
     with disk_at(disk) as opened:
         found = log_structured(opened, "inspect")
         if html is not None:
-            html.write(pictures.page(found))
+            write_output(html, pictures.page(found))
         elif svg is not None:
             click.echo(pictures.svg(found, svg))
         else:
@@ -124,19 +126,25 @@ def scrub(disk: Path) -> None:
     place has no checksums: its parity is compared with its data, and computed again where it
     differs.
     """
+    found = Findings()
     with disk_at(disk) as opened:
         engine = behind_cache(opened)
         if isinstance(engine, RedoLogDisk):
-            found = Findings(contradictions=check_tables(engine))
+            found.contradictions, found.verified["grain table"] = check_tables(engine)
         elif isinstance(engine, InPlaceDisk):
-            found = Findings(contradictions=check_parity(engine))
+            found.contradictions, found.verified["parity stripe"] = check_parity(engine)
+            found.repaired["parity stripe"] = len(found.contradictions)
             if not engine.array.redundant:
                 fail("a device is away: parity cannot be compared", REFUSED)
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
+        at_opening = _repaired_at_opening(engine)
         away = _not_verified(engine)
     for what, count in found.verified.items():
-        click.echo(f"{counted(count, what)} verified, {found.repaired[what]} repaired")
+        click.echo(f"{counted(count, what)} verified, {copies(found.repaired[what])} repaired")
+    for what, count in at_opening.items():
+        if count:
+            click.echo(f"{counted(count, what)} repaired when the disk was opened")
     for line in (*found.lost, *found.contradictions, *away):
         click.echo(line, err=True)
     if not found.clean:
@@ -145,6 +153,17 @@ def scrub(disk: Path) -> None:
             f"and {counted(len(found.contradictions), 'contradiction')}",
             DAMAGED,
         )
+
+
+def _repaired_at_opening(disk: Disk) -> dict[str, int]:
+    """Return what the opening of a disk has repaired, before a scrub could find it wrong."""
+    if isinstance(disk, LogStructuredDisk):
+        records = disk.state.log.remirrored
+    elif isinstance(disk, InPlaceDisk):
+        records = disk.journal.remirrored
+    else:
+        return {}
+    return {"label": disk.array.labels_repaired, "log record": records}
 
 
 def _not_verified(disk: Disk) -> list[str]:

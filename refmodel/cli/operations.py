@@ -1,11 +1,13 @@
 """Commands for operations of the contract, and for making a disk."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from refmodel.array.label import first_in
 from refmodel.array.layout import LAYOUTS
 from refmodel.cache.settings import CacheSettings
 from refmodel.cli.commands import (
@@ -22,6 +24,8 @@ from refmodel.cli.commands import (
     main,
     options_planned,
 )
+from refmodel.core.finite_range import CountRange
+from refmodel.core.validation import require_range
 from refmodel.log_structured.geometry import CLEANERS
 from refmodel.observe.describe import counted
 from refmodel.registry import create, plan
@@ -35,7 +39,7 @@ COUNT = click.argument("count", type=int, default=1)
 @ENGINE
 @click.option(
     "--blocks",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     required=True,
     help="Size of the virtual disk in blocks.",
 )
@@ -99,8 +103,8 @@ COUNT = click.argument("count", type=int, default=1)
     "--fanout",
     type=int,
     default=0,
-    help="Entries per tree node at most. A small number makes deep trees.  "
-    "[default: as many as a page has room for]",
+    help="Entries per tree node at most: 3 to 128. A small number makes deep trees.  "
+    "[default: 0, as many as a page has room for]",
 )
 @click.option(
     "--layers",
@@ -156,7 +160,7 @@ def create_command(
 @click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=CountRange(1),
     default=1,
     show_default=True,
     help="With --fill: number of blocks.",
@@ -184,14 +188,21 @@ def write(
         raise click.UsageError("--count goes with --fill only")
     call: Call = ctx.obj
     if text is None and fill is None:
-        call.stdin = sys.stdin.buffer.read()
+        call.stdin = sys.stdin.buffer.read(_too_much(disk))
     with disk_at(disk, no_sync) as opened:
         size = opened.geometry.block_bytes
         if fill is not None:
+            require_range(opened.geometry, lba, count)  # before there is memory for so much
             data = bytes([fill]) * (size * count)
         else:
-            data = text.encode() if text is not None else call.stdin
+            data = os.fsencode(text) if text is not None else call.stdin
         opened.write(lba, data.ljust(-(-len(data) // size) * size, b"\0"))
+
+
+def _too_much(disk: Path) -> int:
+    """Return a number of bytes that no write to the disk may have; -1 if its size is not known."""
+    label = first_in(disk)
+    return -1 if label is None else label.geometry["blocks"] * label.geometry["block_bytes"] + 1
 
 
 @main.command()

@@ -22,6 +22,7 @@ from refmodel.cli.commands import (
     NonEmptyPath,
     given,
     main,
+    options_planned,
     run_on,
 )
 from refmodel.serving.server import serve as serve_over_nbd
@@ -84,7 +85,7 @@ def serve(
     "--fanout",
     type=int,
     default=0,
-    help="Entries per tree node at most.  [default: as many as a page has room for]",
+    help="Entries per tree node at most: 3 to 128.  [default: 0, as many as a page has room for]",
 )
 @click.option(
     "--capacity-percent",
@@ -110,7 +111,8 @@ def adapter(ctx: click.Context, /, engine: str, plant: str | None, **options: An
     A request is one JSON object per line on stdin, an answer one on stdout. The disk is in a
     temporary folder, which is removed at the end.
     """
-    adapted = OverlappingAdapter(engine=engine, plant=plant or "", **given(ctx, options))
+    with options_planned():
+        adapted = OverlappingAdapter(engine=engine, plant=plant or "", **given(ctx, options))
     try:
         serve_requests(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:

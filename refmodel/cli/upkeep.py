@@ -8,6 +8,7 @@ from refmodel.cache.disk import CachedDisk
 from refmodel.cache.read_cache import ReadCache
 from refmodel.cli.commands import DISK, disk_at, main
 from refmodel.core.errors import Unsupported
+from refmodel.core.finite_range import CountRange
 from refmodel.registry import Disk
 
 
@@ -33,7 +34,7 @@ def checkpoint(disk: Path) -> None:
 
 @main.command("resize-cache")
 @DISK
-@click.argument("bytes", type=click.IntRange(min=1))
+@click.argument("bytes", type=CountRange(1))
 @click.option(
     "--block-bytes", type=int, help="Size of a cache block in bytes.  [default: unchanged]"
 )

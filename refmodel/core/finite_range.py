@@ -1,6 +1,7 @@
-"""A range of numbers for options of the command lines."""
+"""Ranges of numbers for options of the command lines."""
 
 import math
+import sys
 from typing import Any
 
 import click
@@ -15,4 +16,19 @@ class FiniteRange(click.FloatRange):
         number: float = super().convert(value, param, context)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, context)
+        return number
+
+
+class CountRange(click.IntRange):
+    """A range of whole numbers that has no end, without those that the machine cannot count to."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(min=least)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> int:
+        number: int = super().convert(value, param, context)
+        if number > sys.maxsize:
+            self.fail(f"{value} is not in the range: it is too large.", param, context)
         return number

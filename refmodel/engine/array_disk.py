@@ -54,12 +54,13 @@ class ArrayDisk(OpenDisk[G]):
     @classmethod
     def found_in(cls, enclosure: Enclosure, now: RepairClock) -> Self:
         """Return the disk in an enclosure, not yet recovered. Raises NotADisk, DataLost."""
-        found = labels.read_all(enclosure)
+        found, repaired = labels.read_all(enclosure)
         label = next(iter(found.values()))
         if label.engine not in cls.engines:
             raise NotADisk(f"{enclosure.path} holds a disk of the engine {label.engine}")
         geometry = cls.shape(**label.geometry)
         array = assemble(enclosure, geometry, found, now, legs_emit=cls.legs_emit)
+        array.labels_repaired = repaired
         return cls(enclosure, array)
 
     def __init__(self, enclosure: Enclosure, array: Array[G]) -> None:
@@ -82,14 +83,18 @@ class ArrayDisk(OpenDisk[G]):
     def fail(self, device: int, mode: str = "absent") -> None:
         """Take a device away: it may come back ("absent") or will not ("degraded").
 
-        Raises BadRequest if the device is not in use, or is gone already.
+        Raises BadRequest if the device is not in use, or is gone already, DataLost if it has left
+        and too few are left to record that.
         """
         self.require_usable()
         self.guarded(self.array.fail, device, mode)
         self._rebuild()
 
     def return_(self, device: int) -> None:
-        """Bring an absent device back; what it missed is resynced. Raises BadRequest."""
+        """Bring an absent device back; what it missed is resynced.
+
+        Raises BadRequest, DataLost if it is back and too few are there to record that.
+        """
         self.require_usable()
         self._begin(self.guarded(self.array.return_, device))
 

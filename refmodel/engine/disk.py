@@ -158,32 +158,39 @@ class Disk(ABC):
     def background(self) -> bool:
         """Do one step of background work. Returns whether there was any. Raises DataLost."""
 
-    # Devices. Only disks with the capability `device` have these; by default they are refused.
+    # Devices. Only disks with the capability `device` have these; others raise Unsupported.
 
     def fail(self, device: int, mode: str = "absent") -> None:
         """Take a device away: it may come back ("absent") or will not ("degraded").
 
-        Raises BadRequest if the device is not in use, or is gone already.
+        Raises BadRequest if the device is not in use, or is gone already, DataLost if it has left
+        and too few are left to record that, Unsupported.
         """
         raise self.lacks("devices that may fail")
 
     def return_(self, device: int) -> None:
-        """Bring an absent device back; what it missed is resynced. Raises BadRequest."""
+        """Bring an absent device back; what it missed is resynced.
+
+        Raises BadRequest, DataLost if it is back and too few are there to record that, Unsupported.
+        """
         raise self.lacks("devices that may fail")
 
     def replace(self, device: int) -> None:
         """Put a new device in the place of one that is gone; it is rebuilt.
 
-        Raises BadRequest, or DataLost if nothing is left to rebuild it from.
+        Raises BadRequest, DataLost if nothing is left to rebuild it from, Unsupported.
         """
         raise self.lacks("devices that may fail")
 
     def tick(self) -> None:
-        """Look at the repair clock: what was absent for too long is rebuilt on a spare."""
+        """Look at the repair clock: what was absent for too long is rebuilt on a spare.
+
+        Raises DataLost, Unsupported.
+        """
         raise self.lacks("devices that may fail")
 
     def status(self) -> list[ComponentStatus]:
-        """Return every component and its state."""
+        """Return every component and its state. Raises Unsupported."""
         raise self.lacks("devices that may fail")
 
     def lacks(self, what: str) -> Unsupported:

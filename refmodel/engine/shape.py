@@ -27,6 +27,10 @@ class Shape(Protocol):
         """Number of devices that the disk is made with."""
 
     @property
+    def device_bytes(self) -> int:
+        """Size of each device."""
+
+    @property
     def m(self) -> int:
         """Number of devices that may fail."""
 

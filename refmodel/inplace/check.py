@@ -7,17 +7,17 @@ made to agree with it.
 from refmodel.inplace.disk import InPlaceDisk
 
 
-def check(disk: InPlaceDisk) -> list[str]:
-    """Return a line for each stripe whose parity did not fit its data.
+def check(disk: InPlaceDisk) -> tuple[list[str], int]:
+    """Return a line for each stripe whose parity did not fit its data, and how many were compared.
 
     Returns none if a device is away, or goes away meanwhile: then parity cannot be compared.
     """
     if not disk.array.redundant:
-        return []
+        return [], 0
     leg = disk.array.capacity
     problems = [
         f"stripe {stripe}: its parity does not fit its data"
         for stripe in range(disk.geometry.stripes)
         if leg.verify(stripe, [], "scrub")[0]
     ]
-    return problems if disk.array.redundant else []
+    return (problems, disk.geometry.stripes) if disk.array.redundant else ([], 0)

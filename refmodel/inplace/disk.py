@@ -30,6 +30,7 @@ from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
 from refmodel.journal.record import Record, RecordKind, record_bytes
 from refmodel.media.enclosure import Enclosure
+from refmodel.media.host import reason
 
 
 class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
@@ -213,7 +214,9 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
             self._write(records, [extent for _, _, extents in planned for extent in extents])
         except (DiskError, OSError) as error:
             self.broken = True
-            raise UnknownOutcome(f"write was cut short, open the disk again: {error}") from error
+            raise UnknownOutcome(
+                f"write was cut short, open the disk again: {reason(error)}"
+            ) from error
         except BaseException:
             self.broken = True
             raise

@@ -143,8 +143,9 @@ def plan(
     """Return the geometry of a disk of `blocks` blocks, with defaults for what is not given.
 
     Raises BadRequest if such a disk cannot work. By default the capacity leg holds twice the blocks
-    of the disk, so that snapshots have space, and the log takes one write of a whole small disk, or
-    64 MiB. Files are sparse: what is not used takes no space.
+    of the disk, so that snapshots have space. The log has three times the bytes of a small disk: it
+    takes one write of the whole disk, beside records that no checkpoint has freed yet. It has at
+    most 64 MiB. Files are sparse: what is not used takes no space.
     """
     require(blocks >= 1, "a disk has at least 1 block")
     require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
@@ -152,10 +153,13 @@ def plan(
     k = LAYOUTS[layout][0]
     require(
         1 <= segment_blocks <= 65536 and segment_blocks % k == 0,
-        f"a segment has 1 to 65536 blocks, a multiple of {k}",
+        "a segment has 1 to 65536 blocks" + (f", a multiple of {k}" if k > 1 else ""),
     )
     require_repairable(spares, repair_timer, repair_share)
-    require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
+    require(
+        fanout == 0 or 3 <= fanout <= 128,
+        "the fanout is 3 to 128, or 0 for as many entries as a page has room for",
+    )
     if segments is None:
         segments = with_reserve(-(-2 * blocks // segment_blocks) + 1)
     require(
@@ -171,14 +175,15 @@ def plan(
         log_bytes >= smallest_log and log_bytes % RECORD_UNIT == 0,
         f"the log has at least {smallest_log} bytes, a multiple of {RECORD_UNIT}",
     )
+    needed = "a disk has at least 64 pages for tree nodes"
     if pages is None:
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
-    require(
-        64 <= pages < 1 << 32,
-        f"a disk has at least 64 pages, and fewer than 2^32; this one would have {pages}",
-    )
+        needed = (
+            f"a disk of {blocks} blocks and {segments} segments needs {pages} pages for tree nodes"
+        )
+    require(64 <= pages < 1 << 32, f"{needed}, and there are fewer than 2^32")
     return Geometry(
         blocks=blocks,
         block_bytes=block_bytes,

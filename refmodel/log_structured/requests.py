@@ -40,6 +40,7 @@ from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.loading import loaded
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
+from refmodel.media.host import reason
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
 RECLAIM_STEPS = 1  # steps of background reclaim before each change
@@ -318,7 +319,7 @@ class Requests:
     def _cut_short(self, kind: str, error: Exception | None) -> UnknownOutcome:
         """Return the end of an operation that may have happened: the disk is unusable."""
         self._disk.broken, self._error = True, error
-        return UnknownOutcome(f"{kind} was cut short, open the disk again: {error}")
+        return UnknownOutcome(f"{kind} was cut short, open the disk again: {reason(error)}")
 
     def _require(self, name: str) -> None:
         if name not in self._state.views.names:

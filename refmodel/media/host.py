@@ -15,6 +15,11 @@ TOO_FEW = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOLCK)
 REFUSES = "the host refuses"  # in the message of every such error
 
 
+def reason(error: BaseException | None) -> str:
+    """Return the words of an error, without the number that Python puts before those of OSError."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def explained(error: OSError, name: str) -> HostRefused | OSError:
     """Return what to raise for an error of a system call on the file of a device."""
     message = f"{REFUSES} {name}: {error.strerror or error}"

@@ -38,7 +38,8 @@ def _log(disk: LogStructuredDisk) -> Iterator[str]:
     used, whole = size(log.used), size(disk.geometry.log_bytes)
     yield f"durable log   {used} of {whole} used, from position {log.tail} to {log.head}"
     yield f"              next record {log.sequence}, generation {log.generation}"
-    yield f"              recovery rewrote {log.remirrored} of the copies of records"
+    rewritten = copies(log.remirrored)
+    yield f"              recovery rewrote {rewritten} of records that were wrong or absent"
     increments = disk.state.increments.page_count
     kind = f"an increment, with {counted(increments, 'page')} of changes" if increments else "whole"
     yield f"checkpoint    number {number}, in slot {number % 2}, {kind}"
@@ -80,11 +81,9 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     }
     if disk.geometry.deduplication:
         names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
-    yield (
-        f"pages     {pages.used_count} in use, {pages.free_count} free, "
-        f"{len(pages.pending)} free after the next whole checkpoint, "
-        f"{len(pages.of_changes)} with changes since the last one"
-    )
+    yield f"pages     {pages.used_count} in use, {pages.free_count} free"
+    yield f"          {len(pages.pending)} become free at the next whole checkpoint"
+    yield f"          {len(pages.of_changes)} have changes since the last whole checkpoint"
     for kind, name in names.items():
         yield f"  {name:<28} {pages.used[kind]:>6} {'node' if pages.used[kind] == 1 else 'nodes'}"
     if pages.damaged:
@@ -108,6 +107,11 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 block` or `8 blocks`."""
     return f"{number} {noun}" + "s" * (number != 1)
+
+
+def copies(number: int) -> str:
+    """Return a number of copies, such as `1 copy` or `2 copies`."""
+    return "1 copy" if number == 1 else f"{number} copies"
 
 
 def size(count: float) -> str:

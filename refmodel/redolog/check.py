@@ -3,7 +3,6 @@ with what is in memory. It changes nothing: there are no copies to repair from.
 """
 
 from array import array
-from collections.abc import Iterator
 
 from refmodel.redolog.descriptor import BASE
 from refmodel.redolog.disk import RedoLogDisk
@@ -19,16 +18,18 @@ from refmodel.redolog.layer import UNMAPPED
 from refmodel.redolog.store import METADATA
 
 
-def check(disk: RedoLogDisk) -> list[str]:
-    """Return what is wrong, one line each; [] if nothing is."""
-    problems = []
+def check(disk: RedoLogDisk) -> tuple[list[str], int]:
+    """Return what is wrong, one line each, and how many grain tables were compared."""
+    problems, tables = [], 0
     for slot in sorted(disk.tree.descriptor.used - {BASE}):
-        problems += [f"layer {slot}: {problem}" for problem in _of_layer(disk, slot)]
-    return problems
+        found, compared = _of_layer(disk, slot)
+        problems += [f"layer {slot}: {problem}" for problem in found]
+        tables += compared
+    return problems, tables
 
 
-def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
-    """Yield what is wrong with the tables of a layer.
+def _of_layer(disk: RedoLogDisk, slot: int) -> tuple[list[str], int]:
+    """Return what is wrong with the tables of a layer, and how many tables it has.
 
     Every entry has to lead into the layer, no two to the same sector, and the tables in memory have
     to be those of the device.
@@ -40,9 +41,11 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
         offset = start + location * SECTOR
         return array("I", disk.store.read(METADATA, offset, sectors * SECTOR, "scrub"))
 
+    problems = []
     used = [(0, geometry.directory_sectors)]
     sectors: dict[int, array[int]] = {}  # sectors of tables: offset on the device -> entries
-    for location in filter(None, read(0, geometry.directory_sectors)):
+    tables = [*filter(None, read(0, geometry.directory_sectors))]
+    for location in tables:
         used.append((location, TABLE_SECTORS))
         if location + TABLE_SECTORS > geometry.layer_sectors:
             continue
@@ -54,15 +57,16 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
     end = 0
     for location, length in sorted(used):
         if location < end:
-            yield f"sector {location} is used twice"
+            problems.append(f"sector {location} is used twice")
         end = max(end, location + length)
     if end > geometry.layer_sectors:
-        yield f"sector {end - 1} is used, but the layer has {geometry.layer_sectors}"
+        problems.append(f"sector {end - 1} is used, but the layer has {geometry.layer_sectors}")
     held = disk.tree.tables.held(start, start + geometry.layer_bytes)
     for offset in sorted(
         offset for offset, entries in held.items() if sectors.get(offset) != entries
     ):
-        yield f"memory differs from the device at byte {offset}"
+        problems.append(f"memory differs from the device at byte {offset}")
+    return problems, len(tables)
 
 
 def _blocks(table: "array[int]", geometry: RedoLogGeometry) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ from refmodel.core.events import Events
 from refmodel.core.validation import require_name, require_range, whole_blocks
 from refmodel.engine.open_disk import OpenDisk
 from refmodel.media.enclosure import Enclosure
+from refmodel.media.host import reason
 from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors
 from refmodel.redolog.consolidation import Consolidation
@@ -263,7 +264,9 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
             raise  # it was refused before anything was changed
         except OSError as error:
             self.broken = True
-            raise UnknownOutcome(f"{name} was cut short, open the disk again: {error}") from error
+            raise UnknownOutcome(
+                f"{name} was cut short, open the disk again: {reason(error)}"
+            ) from error
         except BaseException:
             self.broken = True
             raise

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from refmodel.registry import Disk
 from refmodel.serving.callbacks import READ, WRITE, Callbacks
+from refmodel.serving.exit_status import REFUSED, UNKNOWN
 
 SOCKET_NAME = "control"
 PART = 1 << 18  # bytes that are received at a time
@@ -109,7 +110,9 @@ class _Client:
             with chdir(request["folder"]):
                 return self._run(request["arguments"], base64.b64decode(request["stdin"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return Answer(b"", f"refmodel: the command cannot run there: {error}\n".encode(), 1)
+            return Answer(
+                b"", f"refmodel: the command cannot run there: {error}\n".encode(), REFUSED
+            )
 
     def _send(self, _: int) -> None:
         try:
@@ -152,7 +155,7 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> Answer | None:
             line = answers.readline()
     if not line:
         message = b"refmodel: the process that has the disk open ended before it answered\n"
-        return Answer(b"", message, 1)
+        return Answer(b"", message, UNKNOWN)
     answer = json.loads(line)
     stdout, stderr = (base64.b64decode(answer[name]) for name in ("stdout", "stderr"))
     return Answer(stdout, stderr, answer["status"])

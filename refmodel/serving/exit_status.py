@@ -1,11 +1,30 @@
 """Exit statuses of the commands and of the server, and the line that an error prints."""
 
-from refmodel.core.errors import DataLost, DiskBusy, DiskError
+from refmodel.core.errors import (
+    DataLost,
+    DiskBusy,
+    DiskError,
+    NotADisk,
+    UnknownOutcome,
+    Unsupported,
+)
 
 REFUSED = 1  # the operation was refused, and changed nothing
+USAGE = 2  # a wrong option or path, or a command that the engine does not have
 BUSY = 4  # another process has the disk open
 DAMAGED = 5  # data is lost or damaged
-INTERRUPTED = 130  # by Ctrl-C; a change may have happened
+UNKNOWN = 6  # the change may have happened or not
+INTERRUPTED = 130  # by Ctrl-C or SIGTERM; a change may have happened
+
+# The first class that an error is of decides; any other error is REFUSED.
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (DataLost, DAMAGED),
+    (UnknownOutcome, UNKNOWN),
+    (MemoryError, UNKNOWN),  # perhaps in the middle of a change
+    (Unsupported, USAGE),
+    (DiskBusy, BUSY),
+    (NotADisk, USAGE),
+)
 
 
 def explained(error: Exception) -> tuple[str, int]:
@@ -13,10 +32,14 @@ def explained(error: Exception) -> tuple[str, int]:
 
     The line is "" if the output is no longer read, as behind `head`.
     """
-    if isinstance(error, DiskError):
-        return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED
-    if isinstance(error, BrokenPipeError):
-        return "", REFUSED
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'output'}: {error.strerror}", REFUSED
-    return str(error), BUSY if isinstance(error, DiskBusy) else REFUSED
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), REFUSED)
+    match error:
+        case DiskError():
+            return f"{error.code}: {error}", status
+        case MemoryError():
+            return "there is not enough memory; a change may have happened or not", status
+        case BrokenPipeError():
+            return "", status
+        case OSError() if error.strerror:
+            return f"{error.filename or 'output'}: {error.strerror}", status
+    return str(error), status

@@ -141,7 +141,7 @@ def test_mistakes_get_one_line(serve: Serve, tmp_path: Path) -> None:
         (tmp_path / "d2", server.socket, b"another server listens"),
         (tmp_path / "d2", tmp_path / "d2" / "device-0", b"not a socket"),
     ):
-        done = refmodel("serve", disk, "--socket", path, status=1)
+        done = refmodel("serve", disk, "--socket", path, status=2)
         assert message in done.stderr and done.stderr.count(b"\n") == 1
 
 
@@ -206,5 +206,5 @@ def test_top_shows_what_a_server_does(serve: Serve, tmp_path: Path) -> None:
     assert float(rates["write"][0]) > 0 and "foreground" in rates
     assert all(float(bound.replace(",", "")) > 0 for bound in rates["write"][2:])
     server.end()
-    done = refmodel("top", server.disk, status=1)
+    done = refmodel("top", server.disk, status=2)
     assert b"nothing to watch" in done.stderr and done.stderr.count(b"\n") == 1

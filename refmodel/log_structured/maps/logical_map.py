@@ -116,11 +116,6 @@ class LogicalMap(Tree[int]):
         )
         return {lba: recent.pop(lba) for lba in lbas}
 
-    def merge_recent(self) -> None:
-        """Put all changes that wait into the tree. Raises what `merge` raises."""
-        while self.recent:
-            self.merge(len(self.recent))
-
     def start_from(self, other: "LogicalMap") -> None:
         """Be the same as another map, which does not change any more."""
         if not other.waits:

@@ -158,7 +158,7 @@ def test_a_device_that_fails_while_a_term_begins_changes_no_record_of_it(
 def test_nothing_is_written_until_a_change_counts_on_a_majority(bay: Bay) -> None:
     """Without the witness, device 0 alone does not decide that device 1 is absent."""
     bay.reopen(0, 1, witness=False)
-    with pytest.raises(DataLost, match="only 1 of 3 members can be told who is current"):
+    with pytest.raises(DataLost, match="only 1 of 3 members could record the change"):
         bay.disk.fail(1)
     changes: tuple[Callable[[], object], ...] = (
         lambda: bay.disk.write(0, block(2)),

@@ -78,15 +78,15 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
     [
         (
             ["--profile", "hpe-8k-50", "--engine", "in-place-raid5"],
-            1,
+            2,
             "has no snapshots: it cannot run hpe-8k-50",
         ),
         (
             ["--profile", "4k-random-read", "--engine", "in-place-raid5", "--snapshots", "2"],
-            1,
+            2,
             "has no snapshots",
         ),
-        (["--profile", "netone-steady", "--engine", "redo-se"], 1, "has no devices that may fail"),
+        (["--profile", "netone-steady", "--engine", "redo-se"], 2, "has no devices that may fail"),
         (
             ["--profile", "4k-random-read", "--engine", "redo-se", "--layout", "mirror"],
             2,
@@ -95,7 +95,6 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
         (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 2, "--cache-bytes"),
         (["--profile", "4k-random-read", "--json", "/nowhere/file"], 2, "/nowhere/file"),
         (["--profile", "4k-random-read", "--json", ""], 2, "'' names no file"),
-        (["--profile", "4k-random-read", "--json", "-"], 2, "'-' names no file"),
         (["--profile", "cleaning", "--seed", "2"], 2, "takes no options"),
         (["--profile", "scale", "--profile", "steady"], 2, "runs alone"),
         (["--profile", "scale", "--blocks", "64"], 2, "needs 16384 blocks"),

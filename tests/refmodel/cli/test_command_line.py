@@ -54,8 +54,8 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["read", "{disk}", "-1"], 2, "No such option"),
         (["read", "{disk}", "--", "-1"], 1, "bad-request"),
         (["read", "{disk}", "x"], 2, "not a valid integer"),
-        (["ls", "{disk}/nowhere"], 1, "there is no disk"),
-        (["create", "{disk}", "--blocks", "8"], 1, "not an empty folder"),
+        (["ls", "{disk}/nowhere"], 2, "there is no disk"),
+        (["create", "{disk}", "--blocks", "8"], 2, "not an empty folder"),
         (["create", "{disk}/new", "--blocks", "0"], 2, "not in the range"),
         (["create", "{disk}2", "--blocks", "64", "--repair-timer", "nan"], 2, "finite number"),
         (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 2, "finite number"),
@@ -98,7 +98,7 @@ def test_status_says_that_the_witness_is_lost_and_scrub_makes_a_new_one(disk: Pa
     (disk / "witness").unlink()
     done = run("status", disk)
     assert done.returncode == 1 and b"witness lost" in done.stdout
-    assert b"3 membership records verified, 1 repaired" in run("scrub", disk).stdout
+    assert b"3 membership records verified, 1 copy repaired" in run("scrub", disk).stdout
     done = run("status", disk)
     assert done.returncode == 0 and b"witness" not in done.stdout
     assert run("fail", disk, 0).returncode == 0
@@ -120,7 +120,7 @@ def test_scrub_names_a_device_whose_label_is_gone(disk: Path) -> None:
     os.truncate(disk / "device-0", 4096)
     done = run("scrub", disk)  # one copy of the label is left
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"0 repaired" not in done.stdout.splitlines()[-1]  # of the chunks
+    assert b" 0 copies repaired" not in done.stdout.splitlines()[-1]  # of the chunks
     assert 4096 < (disk / "device-0").stat().st_size <= size
     os.truncate(disk / "device-0", 0)
     done = run("scrub", disk)
@@ -183,7 +183,7 @@ def test_a_folder_without_a_good_label(tmp_path: Path) -> None:
     done = run("ls", tmp_path)
     assert done.returncode == 5 and b"no device has a good label" in done.stderr
     (tmp_path / "device-0").unlink()
-    assert run("ls", tmp_path).returncode == 1
+    assert run("ls", tmp_path).returncode == 2
     (tmp_path / "witness").touch()
     done = run("status", tmp_path)
     assert done.returncode == 5 and b"every device was pulled or is gone" in done.stderr
@@ -228,7 +228,7 @@ def test_every_command_has_help_and_a_version(name: str) -> None:
     ]
     assert all(option.help for option in options), [option.name for option in options]
     version = CliRunner().invoke(main, [name, "--version"])
-    assert (version.exit_code, version.output) == (0, f"refmodel, version {__version__}\n")
+    assert (version.exit_code, version.output) == (0, f"refmodel {__version__}\n")
 
 
 def test_the_list_of_commands_cuts_no_sentence_short() -> None:
@@ -268,9 +268,9 @@ def test_nobody_reads_the_output(disk: Path) -> None:
         (">&-", "status {disk}", 1, "refmodel: output: Bad file descriptor"),
         (">&-", "read {disk} 0", 1, "refmodel: output: Bad file descriptor"),
         (">&-", "--help", 1, "refmodel: output: Bad file descriptor"),
-        (">&-", "ls {disk}/nowhere", 1, "refmodel: there is no disk at"),
+        (">&-", "ls {disk}/nowhere", 2, "refmodel: there is no disk at"),
         (">&-", "write {disk} 0 --text a", 0, ""),
-        ("2>&-", "ls {disk}/nowhere", 1, ""),
+        ("2>&-", "ls {disk}/nowhere", 2, ""),
     ],
 )
 def test_a_closed_standard_stream_is_one_line(

@@ -58,7 +58,8 @@ def test_a_live_map_is_a_map_whether_or_not_it_is_merged(steps: list[tuple[int, 
         elif step == "remove":
             assert live.replace([key], [None]) == [model.pop(key, None)]
         else:
-            live.merge_recent()
+            while live.recent:
+                live.merge(len(live.recent))
         recent = dict(live.recent)
         assert list(live.items()) == sorted(model.items())
         assert list(live.items(10, 30)) == [
