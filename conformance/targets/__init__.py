@@ -92,6 +92,7 @@ class Factory:
         target = self._open({**options, **self.fixed})
         if self.without:
             if wrong := check_hello(target.hello):
+                target.close()
                 raise Unusable(f"invalid answer to hello: {wrong}")
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
             target.hello = {**target.hello, "capabilities": kept}
