@@ -196,7 +196,9 @@ def test_a_pass_says_what_it_is_worth() -> None:
     assert lines["reached"].startswith("1 of 2 outcomes") and lines["never"] == "read ok"
     assert f"{worth.chance(200):.0%}" in lines["worth"]
     assert "in the engines of this project" in lines["worth"]
-    unknown = dict(worth.worth(replace(campaign, skipped=["snapshots"])))  # no capability of the kit
+    unknown = dict(
+        worth.worth(replace(campaign, skipped=["snapshots"]))
+    )  # no capability of the kit
     assert unknown == lines
     assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
