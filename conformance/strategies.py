@@ -50,7 +50,8 @@ def programs(
 
 def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.SearchStrategy[Trace]:
     """Return a strategy of traces of up to about `ops` operations: each drives a new target of the
-    factory, if it takes several requests at a time often with several in flight.
+    factory, if it takes several requests at a time often with several in flight. Without
+    `crashes` the power is never cut.
 
     Raises Unusable while an example is drawn if the target cannot be opened.
     """
@@ -106,7 +107,7 @@ def check(trace: Trace) -> None:
 
 def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMachine]:
     """Return a rule-based state machine that drives one target, an operation per rule, and judges
-    each answer.
+    each answer. Its disk has `blocks` blocks.
     """
 
     class VirtualDiskMachine(RuleBasedStateMachine):

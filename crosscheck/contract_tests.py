@@ -24,6 +24,7 @@ from modelcheck.runs import reached, traces
 BLOCKS = 2
 NAME = "s"
 NO_CUT = ("read",)
+BY_MODEL = 300  # traces of the model for each profile, for the coverage of statements
 PARTS = 16  # parts of a series, shared among the processes
 
 
@@ -157,7 +158,7 @@ def _plain(steps: Contract) -> Contract:
     )
 
 
-def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
+def statements(sample: list[Trace]) -> reached.Coverage:
     """Return what traces reach of the module that judges them.
 
     The traces are a sample of the tests, traces of the model under each profile, and some by hand.
@@ -166,11 +167,8 @@ def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
 
     def batch(profile: str) -> list[traces.Lines]:
         tests = [sequential(trace) for trace in sample if trace.hello["crash_profile"] == profile]
-        return (
-            tests
-            + by_hand(profile)
-            + [sequential(trace) for trace in _by_model(profile, generated)]
-        )
+        by_model = [sequential(trace) for trace in _by_model(profile, BY_MODEL)]
+        return tests + by_hand(profile) + by_model
 
     batches = [
         (f"TraceVirtualDisk-{profile}", batch(profile)) for profile in ("ack", "prefix", "block")

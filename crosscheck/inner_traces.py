@@ -23,6 +23,9 @@ OPTIONS = {
     "capacity_percent": 400,
     "spares": 1,
 }
+SEED = 3  # of the generated traces
+BURST_OPS = 60  # requests of a burst
+IN_FLIGHT = 8  # requests in flight in a burst
 HOT = 4  # blocks that most requests that overlap meet in
 Request = dict[str, Any]
 
@@ -163,12 +166,12 @@ def histories(target: str = "refmodel") -> Iterator[Trace]:
             bench.clear()
 
 
-def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[Trace]:
+def generated(target: str, count: int, *, ops: int = 30) -> list[Trace]:
     """Return `count` traces of a target, generated as a campaign does."""
     factory = targets.resolve(target)
     bench = Bench(factory)
     try:
-        drawn = islice(generate.cases(factory.draw, bench.hello, ops, seed, cuts=True), count)
+        drawn = islice(generate.cases(factory.draw, bench.hello, ops, SEED, cuts=True), count)
         return [
             bench.drive(program, number, options) for number, (options, program) in enumerate(drawn)
         ]
@@ -176,11 +179,11 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
         bench.clear()
 
 
-def bursts(seed: int, ops: int = 60, most: int = 8) -> Iterator[Request]:
+def bursts(seed: int) -> Iterator[Request]:
     """Yield a program whose requests overlap: on a few blocks, with snapshots and power cuts."""
     choose = random.Random(seed)
     yield {"op": "create", "blocks": BLOCKS}
-    for tag in range(1, ops + 1):
+    for tag in range(1, BURST_OPS + 1):
         op = choose.choice(
             ("write", "write", "write", "read", "unmap", "flush", "snapshot", "other")
         )
@@ -197,7 +200,7 @@ def bursts(seed: int, ops: int = 60, most: int = 8) -> Iterator[Request]:
                 request |= {"name": name}
             case "other":
                 request = {"op": choose.choice(("delete", "revert")), "name": name}
-        request |= {"overlaps": most - 1, "schedule": choose.getrandbits(48)}
+        request |= {"overlaps": IN_FLIGHT - 1, "schedule": choose.getrandbits(48)}
         if choose.random() < 0.03:
             request["cut"] = {"after": choose.randint(1, 6), "seed": seed}
         yield request

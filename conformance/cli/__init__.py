@@ -103,7 +103,7 @@ def _ended_in_a_line(context: click.Context) -> Iterator[None]:
         if error.errno not in REFUSALS:
             raise
         _give_up_output()
-        what = error.filename or "a file"
+        what = error.filename or "the output or a file"
         click.echo(f"inconclusive: the host refuses {what}: {error.strerror}", err=True)
         context.exit(INCONCLUSIVE)
     except MemoryError:

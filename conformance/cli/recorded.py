@@ -61,6 +61,8 @@ def replay(
 
     A TRACE may be a folder: every *.jsonl file in it, or below, is replayed. The operations are
     printed if one TRACE is given, or if it fails."""
+    if as_left and factory.name.partition(":")[0] != "kernel":
+        raise click.UsageError(f"--as-left is for kernel targets, not {factory.name}")
     paths = list(_trace_files(files))
     again: list[traces.Trace] = []
     interrupted = False

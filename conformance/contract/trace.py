@@ -1,7 +1,7 @@
 """Traces: the dialogue with a target, recorded as JSON Lines (trace.schema.json), and reading them
 safely.
 
-It has more than 300 lines because it is the one place that knows the fields of an event.
+It has more than 400 lines because it is the one place that knows the fields of an event.
 """
 
 import json

@@ -13,10 +13,11 @@ from conformance.targets.base import Message
 
 SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
 LARGE = 16  # a disk of more blocks is large
-# The same in rounds, where all meet in one place: a map of some nodes can be seen half changed.
+# Blocks of the disk in programs of rounds, where all requests meet in one place: a map of several
+# nodes can be seen half changed.
 SIZES_OF_ROUNDS = (2, 5, 9, 16, 17, 32, 64, 65, 200)
-LENGTHS = (1, 1, 2, 2, 3)  # blocks of most requests; the others reach over a whole small disk,
-LONG = (8, 12, 20, 33)  # or so far on a large one
+LENGTHS = (1, 1, 2, 2, 3)  # blocks of most requests; others have all blocks of a small disk
+LONG = (8, 12, 20, 33)  # blocks of the other requests on a large disk
 NEAR = 0.5  # share of the requests on a large disk that begin near where the last one did
 NAMES = ("a", "b", "c")
 WEIGHTS = {
@@ -44,32 +45,34 @@ ALONE = {
 CHANGING = frozenset(["write", "unmap", "snapshot", "delete", "revert"])
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
 NAMED = frozenset(["snapshot", "delete", "revert"])
-IN_ROUNDS_ONE_IN = 2  # programs: a few requests meet on the same blocks, and are seen at once
-ROUNDS = (1, 2, 4, 8, 16)  # times in a row that the same requests meet
+# One in so many programs is of rounds: a few requests meet on the same blocks, and what they leave
+# is read at once.
+IN_ROUNDS_ONE_IN = 2
+ROUNDS = (1, 2, 4, 8, 16)  # number of times in a row that the same requests meet
 AT_ONCE = 0.8  # share of the requests of a round that come together with the next
 WITNESSED = 0.5  # share of the rows of rounds in which reads are in flight, too
 BESIDE = 0.3  # share of the ranges of a round that begin or end beside the others, or in them
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
-LEFT_BEHIND = (0, 0.2, 0.5)  # of the bursts: one request is slow, others come and go beside it
-COME_AND_GO = (2, 4, 7, 20)  # so many
+LEFT_BEHIND = (0, 0.2, 0.5)  # share of the bursts in which one request is slow
+COME_AND_GO = (2, 4, 7, 20)  # number of requests that are called and answered beside a slow one
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
-FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
-# Blocks of live that one request reads back, on a large disk more; 0: all
+FULL_ONE_IN = 4  # one in so many programs begins with snapshots of a full disk, which may fill it
+# Blocks of the live disk that one request reads back, on a large disk more; 0: all blocks
 PIECES = (0, 0, 1, 1, 2, 3)
-# As many times as may be in flight: a request may overlap so many before it. One may be slow, while
-# others come and go.
+# A request may overlap this many times as many requests before it as may be in flight: one may be
+# slow, while others are called and answered.
 REACHES = (1, 1, 4)
-# What may have gone either way, after which all is read: a judge follows each. A power cut in a
-# request counts 1, a request about snapshots that overlaps others counts less.
+# Number of outcomes that may have gone either way, after which all blocks are read: a judge follows
+# each of them. A power cut in a request counts 1.
 UNSEEN = 4
-OF_A_RACE = 0.25
+OF_A_RACE = 0.25  # what a request about snapshots that overlaps others counts
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
-SEEN = 0.5  # share of these with a read of a change in flight just before
-CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read so
+SEEN = 0.5  # share of those just before which a read of a change in flight is sent
+CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read then
 
 
 def written(
@@ -128,12 +131,14 @@ class _Writer:
         self._blocks = choose.choice(SIZES_OF_ROUNDS if self._in_rounds else SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._near = 0  # where the last range of blocks begins
-        self._lengths: tuple[int, ...] = LENGTHS  # of the ranges of a round
+        self._lengths: tuple[int, ...] = LENGTHS  # blocks of the ranges of a round
         self._tag = 0
-        self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
+        # Share of a burst's requests that may overlap those before them.
+        self._busy = choose.choice([0.7, 0.95, 1.0])
         self._least, self._reach = reaches(choose, most)
         self._left_behind = choose.choice(LEFT_BEHIND) if most > 1 else 0
-        self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
+        # Share of the bursts after which all views are read.
+        self._looks = choose.choice([0.2, 0.6, 1.0])
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         if self._in_rounds:
             self._busy, self._least = 1.0, self._reach
@@ -147,7 +152,8 @@ class _Writer:
         weights[kinds.index("write")] += 5
         alone = [kind for kind in ALONE if kind in able]
         likely = [ALONE[kind] * choose.choice([0, 1, 1, 5]) + 0.1 for kind in alone]
-        pauses = choose.choice([0.2, 0.35, 0.6])  # of the bursts
+        # Share of the bursts after which a request is sent alone.
+        pauses = choose.choice([0.2, 0.35, 0.6])
         self.program: list[Message] = [{"op": "create", "blocks": self._blocks}]
         if "snapshot" in able and choose.randrange(FULL_ONE_IN) == 0:
             self._fill()

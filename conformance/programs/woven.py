@@ -13,17 +13,24 @@ from conformance.programs.requests import LARGEST
 from conformance.programs.schedules import WITH_THE_NEXT, Schedules
 from conformance.targets.base import Message
 
-CUT_SHORT = 0.85  # of these: changes are sent just before
-TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
-TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
+# Share of the power cuts just before which durable changes are sent together, and are answered.
+PROMISED = 0.2
+# Share of the other power cuts just before which changes are sent, which the power cut ends.
+CUT_SHORT = 0.85
+TOGETHER = (1, 1, 1, 2, 3, 7)  # number of changes that are sent together before a power cut
+TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # number of power cuts in a row
 FEW = (1, 1, 1, 2, 3)  # blocks of a write that must outlive a power cut
-MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
-PROMISED = 0.2  # of the power cuts: they come once durable changes were answered that met
-LEFT_BEHIND_ONE_IN = 12  # requests: they stay in flight while blocks are written one after another
-OF_A_VIEW_ONE_IN = 3  # of these: a read of a whole snapshot is slow instead
-BESIDE = (3, 8, 20)  # so many writes, over what such a request reads or writes
-FLUSHED_ONE_IN = 4  # of these: a flush is in flight, too, and may be answered before the cut
-HOW = ("overlaps", "schedule")  # a request is sent
+# Largest number of requests that are added to a program: a judge needs longer for each that a power
+# cut ends.
+MOST_ADDED = 60
+# One in so many requests is slow: it stays in flight while blocks are written one after another.
+LEFT_BEHIND_ONE_IN = 12
+OF_A_VIEW_ONE_IN = 3  # one in so many slow requests is a read of a whole snapshot instead
+BESIDE = (3, 8, 20)  # number of writes over what a slow request reads or writes
+# Behind one in so many groups of changes a flush is in flight, too. It may be answered before the
+# power cut.
+FLUSHED_ONE_IN = 4
+HOW = ("overlaps", "schedule")  # fields that say how a request is sent
 
 
 def woven(
@@ -48,13 +55,14 @@ def woven(
     Not once more devices lack something than the target `tolerates`. What already says that it
     `overlaps` stays as it is.
     """
-    busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
+    # Share of the requests that may overlap those before them.
+    busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])
     least, reach = reaches(choose, most)
     pace = Schedules(choose) if schedules else None
     added = _Added(choose, program, most, pace, in_a_row)
     result = list(program[:1])
     lacking: set[int] = set()  # devices that failed and have not caught up
-    back: set[int] = set()  # of them
+    back: set[int] = set()  # those of them that have returned
     beyond = False
     for request in program[1:]:
         more: dict[str, Any] = {}
@@ -124,8 +132,8 @@ class _Added:
         self._durable = any(request.get("fua") for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
-        self.changes: list[Message] = []  # of the program so far
-        self._names: list[str] = []  # of snapshots, as if every request were granted
+        self.changes: list[Message] = []  # changes that the program has sent so far
+        self._names: list[str] = []  # names of snapshots, as if every request were granted
         self._open: dict[str, None] = {}  # names of which nobody knows whether snapshots have them
 
     def note(self, request: Message) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from conformance.campaign.results import OUTCOMES, Campaign
+from conformance.programs.swarm import CAPABILITIES
 from conformance.reports.summary import coverage, in_a_row
 
 FOUND = "found_by_traces.json"
@@ -26,7 +27,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
     reached = len(rows) - len(never)
     traces, bugs = len(campaign.judged), len(_traces_to_find())
     ours = campaign.target.partition(":")[0] == "refmodel"
-    where = "" if ours else " in the engines of this project, which can do all that is asked"
+    where = "" if ours else " in the engines of this project"
     unlike = _unlike_the_self_test(campaign)
     text = [
         ("reached", f"{reached} of {len(rows)} outcomes of operations; {in_a_row(campaign)}"),
@@ -56,6 +57,8 @@ def _unlike_the_self_test(campaign: Campaign) -> str:
     kind, _, options = campaign.target.partition(":")
     if campaign.without:
         return f"{', '.join(campaign.without)} was left out"
+    if unused := [name for name in campaign.skipped if name in CAPABILITIES]:
+        return f"the run did not use {', '.join(unused)}"
     if campaign.ops < OPS:
         return f"traces had fewer than {OPS} operations"
     if not campaign.usual:

@@ -7,7 +7,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,7 @@ class Factory:
         target = self._open({**options, **self.fixed})
         if self.without:
             if wrong := check_hello(target.hello):
+                target.close()
                 raise Unusable(f"invalid answer to hello: {wrong}")
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
             target.hello = {**target.hello, "capabilities": kept}
@@ -136,7 +137,7 @@ def resolve(name: str) -> Factory:
 
 def _engine(name: str, build: Any, options: dict[str, Any]) -> Factory:
     """Return the factory of an engine: `knobs` and `fixed_options` are all the options it has."""
-    known = [*build.knobs, *build.fixed_options]
+    known = dict.fromkeys([*build.knobs, *build.fixed_options])
     for option in options:
         if option not in known:
             raise NoSuchTarget(f"{name}: there is no option {option}: use {', '.join(known)}")
@@ -149,7 +150,14 @@ def _kernel(name: str, rest: str) -> Factory:
     driver, _, options = rest.partition(":")
     if driver not in DRIVERS:
         raise NoSuchTarget(f"there is no driver '{driver}': use one of {', '.join(DRIVERS)}")
-    return _factory(name, DRIVERS[driver], _options(options))
+    build, chosen = DRIVERS[driver], _options(options)
+    usual = {**build.fixed_options, **build.knobs}
+    for option, value in chosen.items():
+        _check_type(option, value, usual.get(option, ()))
+        if isinstance(value, str) and value not in (usual.get(option) or [value]):
+            values = ", ".join(dict.fromkeys(usual[option]))
+            raise NoSuchTarget(f"{option}={value}: the value is one of {values}")
+    return _engine(name, build, chosen)
 
 
 def _reference(name: str, rest: str) -> Factory:
@@ -168,9 +176,7 @@ def _reference(name: str, rest: str) -> Factory:
     options = _of_engine(rest, module.KNOBS)
     knobs = module.KNOBS[options.get("engine", module.DEFAULT)]
     for option, value in options.items():
-        usual = [one for one in knobs.get(option, ()) if one is not None]
-        if usual and type(value) not in map(type, usual):
-            raise NoSuchTarget(f"{option}={value}: the value is one such as {usual[0]}")
+        _check_type(option, value, knobs.get(option, ()))
     if wrong := module.wrong_option(options):
         raise NoSuchTarget(f"{name}: {wrong}")
     return _factory(name, module.ReferenceTarget, options, knobs)
@@ -239,6 +245,13 @@ def _options(text: str) -> dict[str, Any]:
             raise NoSuchTarget(f"the option {option} is given twice")
         options[option] = _value(value.strip())
     return options
+
+
+def _check_type(option: str, value: Any, usual: Iterable[Any]) -> None:
+    """Raise NoSuchTarget if the usual values of the option are all of other types."""
+    examples = [one for one in usual if one is not None]
+    if examples and type(value) not in map(type, examples):
+        raise NoSuchTarget(f"{option}={value}: the value is one such as {examples[0]}")
 
 
 def _value(text: str) -> Any:

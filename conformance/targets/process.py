@@ -65,9 +65,9 @@ class ProcessTarget:
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin and stdout and stderr, "all three are pipes"
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
-        for pipe in self._pipes():
-            os.set_blocking(pipe.fileno(), False)
         try:
+            for pipe in self._pipes():
+                os.set_blocking(pipe.fileno(), False)
             self.hello = self.request({"op": "hello", "protocol": 2})
             self._numbered = self.hello.get("protocol") == 2
             if self.hello.get("ok") is False:
@@ -76,6 +76,9 @@ class ProcessTarget:
             self.cuts = self.hello.get("cuts") is True
         except TargetFailure as failure:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
+        except BaseException:  # an interrupt: nobody has this target yet who could close it
+            self._end()
+            raise
 
     def request(self, message: Message) -> Message:
         """Return the response. Raises TargetFailure, after which the process is gone."""

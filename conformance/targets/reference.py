@@ -139,7 +139,7 @@ NOT_WITH_FAULTS = frozenset(["device", "scrub"])
 
 
 def wrong_option(options: dict[str, Any]) -> str:
-    """Return what is wrong with the options, as far as no engine says it; "" if nothing is."""
+    """Return what is wrong with the options; "" if nothing is."""
     plant, faults, memory = (options.get(name) for name in ("plant", "faults", "memory"))
     if "folder" in options:
         return "there is no option folder: the kit chooses where the devices are"
@@ -149,7 +149,8 @@ def wrong_option(options: dict[str, Any]) -> str:
         return f"memory is at least 0 bytes, not {memory}"
     try:
         parse("" if faults in (None, ON_REQUEST) else str(faults).replace("+", ","))
-    except errors.BadRequest as error:
+        ReferenceTarget(options).close()
+    except (errors.BadRequest, Unusable) as error:
         return str(error)
     return ""
 

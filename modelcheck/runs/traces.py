@@ -20,13 +20,11 @@ class Inconclusive(Exception):
     """TLC came to no verdict. One line that says why."""
 
 
-def follow(
-    traces: Sequence[Lines], module: str, config: str, timeout: float | None = None
-) -> list[int]:
-    """Return how many events of each trace the module can match. `timeout` is in seconds.
+def follow(traces: Sequence[Lines], module: str, config: str) -> list[int]:
+    """Return how many events of each trace the module can match.
 
     A trace is accepted if that is all of them. Raises Inconclusive and tlc.Unavailable."""
-    return reached_in(run(traces, module, config, timeout=timeout), len(traces)) if traces else []
+    return reached_in(run(traces, module, config), len(traces)) if traces else []
 
 
 def run(

@@ -105,6 +105,34 @@ def test_a_planted_bug_of_overlapping_requests_is_found() -> None:
         test()
 
 
+@pytest.mark.parametrize("crashes", [True, False])
+def test_traces_have_power_cuts_unless_they_are_left_out(crashes: bool) -> None:
+    found: set[str] = set()
+
+    @settings(QUICK, max_examples=60, phases=[Phase.generate])
+    @given(strategies.traces(targets.resolve("model:ack"), ops=15, crashes=crashes))
+    def drawn(trace: Trace) -> None:
+        found.update(event["op"] for event in trace.events)
+        found.update("cut" for event in trace.events if "cut" in event)
+
+    drawn()
+    assert (found >= {"crash", "cut"}) if crashes else not found & {"crash", "cut"}
+
+
+def test_the_disk_of_a_state_machine_is_as_large_as_asked() -> None:
+    sizes = set()
+
+    class Measured(ModelTarget):
+        def request(self, message: Message) -> Message:
+            if message["op"] == "create":
+                sizes.add(message["blocks"])
+            return super().request(message)
+
+    machine = strategies.machine(Factory("measured", Measured), blocks=3)
+    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=2))
+    assert sizes == {3}
+
+
 def test_an_honest_array_passes_the_state_machine() -> None:
     machine = strategies.machine(targets.resolve("refmodel:layout=raid6-4+2"))
     run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=5))

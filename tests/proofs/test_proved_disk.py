@@ -54,6 +54,27 @@ def test_mistakes_are_one_line_and_a_status(disk: Path, tmp_path: Path) -> None:
     call("ls", tmp_path / "other", status=5)
 
 
+@pytest.mark.parametrize("words", ["inspect d", "read d 0 50", "--version", "--help=plain"])
+def test_output_that_cannot_be_written_is_one_line(words: str, disk: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [PROGRAM, *words.split()], cwd=disk.parent, stdout=full, stderr=subprocess.PIPE
+        )
+    line = b"proved-disk: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_a_number_that_is_too_large_is_refused_with_the_limit(tmp_path: Path) -> None:
+    words = ("create", tmp_path / "d", "--blocks", 9_999_999_999_999)
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "is not an integer from 1 to 1099511627775" in " ".join(done.stderr.split())
+
+
+def test_the_version_names_the_program() -> None:
+    assert call("--version") == b"proved-disk 1\n"
+
+
 def cut_at(file: Path, data: bytes) -> None:
     """Let a file of a disk end where the data begins in it."""
     with file.open("r+b") as opened:

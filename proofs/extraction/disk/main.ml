@@ -14,7 +14,6 @@ let guarded folder action =
   | Device.Cut_off -> fail damaged "data-lost: the file of %s ends before the disk does" folder
   | Unix.Unix_error (ENOENT, _, _) -> fail refused "there is no disk in %s" folder
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
-  | Sys_error reason -> fail refused "%s" reason
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
 
@@ -127,11 +126,11 @@ let serve folder socket no_sync no_pipeline prefix log =
 
 (* ** Arguments *)
 
-let at_least least =
+let at_least ?(most = (1 lsl 40) - 1) least =
   let parse text =
     match int_of_string_opt text with
-    | Some n when n >= least && n < 1 lsl 40 -> Result.Ok n
-    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not an integer of at least %d" text least))
+    | Some n when least <= n && n <= most -> Result.Ok n
+    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not an integer from %d to %d" text least most))
   in
   Arg.conv (parse, Format.pp_print_int)
 
@@ -206,6 +205,7 @@ let commands =
 
 let () =
   let doc = "A log-structured virtual disk with snapshots, extracted from its proof" in
-  match Cmd.eval_value (Cmd.group (Cmd.info "proved-disk" ~version:"1" ~doc) commands) with
-  | Result.Ok _ -> exit 0
-  | Result.Error _ -> exit wrong_usage
+  let group = Cmd.group (Cmd.info "proved-disk" ~version:"proved-disk 1" ~doc) commands in
+  match let result = Cmd.eval_value ~catch:false group in flush stdout; result with
+  | result -> exit (if Result.is_ok result then 0 else wrong_usage)
+  | exception Sys_error reason -> Unix.(dup2 (openfile "/dev/null" [ O_WRONLY ] 0) stdout); fail refused "%s" reason

@@ -5,6 +5,8 @@ revert or a checkpoint; else the node and the path to it are copied. A node is f
 empty; nodes are never merged (Johnson and Shasha, "B-trees with free-at-empty", 1993). The keys of
 an inner node are lower bounds of what is below each child. A key below all of them is put into the
 first child, and lowers its bound.
+
+It has more than 400 lines because reading, changing and sharing a tree rest on the same descent.
 """
 
 from bisect import bisect_left, bisect_right

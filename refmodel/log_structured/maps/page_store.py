@@ -9,6 +9,8 @@ Memory is limited. Nodes that are on the media are forgotten when there are too 
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
 they came, but what was used since its last turn gets another one. Other nodes stay until they are
 written, so a checkpoint begins when they take most of the memory.
+
+It has more than 400 lines because the state of a page changes here and nowhere else.
 """
 
 from array import array

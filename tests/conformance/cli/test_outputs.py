@@ -71,6 +71,14 @@ def test_a_name_of_no_file_is_refused(option: str, name: str, tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["/dev/null", "file", "/dev/null/out"])
+def test_a_report_that_cannot_be_a_folder_is_told_before_the_run(name: str) -> None:
+    Path("file").touch()
+    result = call(*PASSING, "--report", name)
+    assert result.exit_code == 2 and "'--report'" in result.output, result.output
+    assert "pass" not in result.output
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
 def test_standard_output_has_the_json_alone(name: str, tmp_path: Path) -> None:
     result = call(*PASSING, "--json", name)

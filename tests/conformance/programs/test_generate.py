@@ -1,5 +1,7 @@
 """Programs: what they ask for, that a part of one is one, and that they are led by what was not
 asked yet.
+
+It has more than 400 lines because it is a list of small tests of one generator.
 """
 
 import random

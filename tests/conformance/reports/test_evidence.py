@@ -176,6 +176,7 @@ def test_printable() -> None:
 def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"without": ("snapshot", "unmap")}, "snapshot, unmap was left out"),
+        ({"skipped": ["device", "fua"]}, "the run did not use device, fua, unlike"),
         ({"ops": 29}, "fewer than 30 operations"),
         ({"usual": False}, "power cuts were left out, or"),
         ({"target": "refmodel:layout=mirror"}, "narrowed by options"),
@@ -194,6 +195,11 @@ def test_a_pass_says_what_it_is_worth() -> None:
     lines = dict(worth.worth(campaign))
     assert lines["reached"].startswith("1 of 2 outcomes") and lines["never"] == "read ok"
     assert f"{worth.chance(200):.0%}" in lines["worth"]
+    assert "in the engines of this project" in lines["worth"]
+    unknown = dict(
+        worth.worth(replace(campaign, skipped=["snapshots"]))
+    )  # no capability of the kit
+    assert unknown == lines
     assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
     assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1

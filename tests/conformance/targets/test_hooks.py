@@ -1,4 +1,7 @@
-"""Hooks files: engines that are a device and commands, and mistakes in files and commands."""
+"""Hooks files: engines that are a device and commands, and mistakes in files and commands.
+
+It has more than 400 lines because all tests share the small engines that hooks files describe.
+"""
 
 import errno
 import random

@@ -1,13 +1,18 @@
 """Another process as a target: what is sent when."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conformance import targets
 from conformance.campaign.driver import drive
 from conformance.targets import process
 from conformance.targets.base import PowerCut, TargetFailure, Unusable
@@ -158,3 +163,39 @@ def test_a_crash_in_flight_ends_what_the_power_cut_ended(cutting: ProcessTarget)
     cutting.call(2, CUT_WRITE)
     with pytest.raises(PowerCut):
         cutting.answer(10)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", [("run", "--jobs", "1"), ("doctor",)], ids=lambda one: one[0])
+def test_an_interrupt_during_hello_leaves_nothing_running(
+    command: tuple[str, ...], number: signal.Signals, tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    silent = f"sh -c 'echo $$ >{tmp_path}/new; mv {tmp_path}/new {started}; exec sleep 60'"
+    words = [sys.executable, "-m", "conformance", *command, "--target", f"exec:{silent}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as kit:
+        deadline = time.monotonic() + 30
+        while not started.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        target = int(started.read_text())
+        time.sleep(0.2)  # the kit waits for the answer by now
+        kit.send_signal(number)
+        output, _ = kit.communicate(timeout=30)
+    assert kit.returncode == 130 and b"interrupted" in output, output
+    try:
+        with pytest.raises(ProcessLookupError):
+            os.kill(target, 0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(target, signal.SIGKILL)
+
+
+def test_an_invalid_hello_leaves_nothing_running(tmp_path: Path) -> None:
+    """Not either where capabilities are left out, so that hello is looked at while it opens."""
+    script = tmp_path / "no_hello.sh"
+    script.write_text(f"echo $$ >{tmp_path}/pid\nread hello\necho '{{}}'\nsleep 60\n")
+    factory = replace(targets.resolve(f"exec:sh {script}"), without=frozenset(["unmap"]))
+    with pytest.raises(Unusable, match="invalid answer to hello"):
+        factory({})
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -1,4 +1,7 @@
-"""Faults of the host: each row of the table in docs/host-faults.md."""
+"""Faults of the host: each row of the table in docs/host-faults.md.
+
+It has more than 400 lines because it follows one table, row by row.
+"""
 
 import errno
 import os

@@ -24,7 +24,7 @@ LIVE, SPARE, PREFIX = "live", "spare", "s-"
 
 
 class Btrfs(FileDisk):
-    """Options: `mode` ("mixed" or "default", which needs a larger disk), `spread`, `fault`."""
+    """Options: those of KernelDisk."""
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "atom": [4096, 512]}
     findings = {"unopenable": "btrfs-torn-superblock.md"}

@@ -42,6 +42,15 @@ class KernelDisk(RecordedDisk):
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
 
+    knobs: dict[str, list[Any]] = {}  # options that a trace chooses -> their values
+    # Options that no trace chooses -> their values, or an example; [] if it may be any text.
+    fixed_options: dict[str, list[Any]] = {
+        "spread": [4],
+        "atom": [BLOCK],
+        "cache": ["back", "through"],
+        "fault": list(faults.FAULTS),
+        "linux": [],
+    }
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
@@ -54,6 +63,8 @@ class KernelDisk(RecordedDisk):
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self._spread = int(options.get("spread", 4))
+        if self._spread < 1:
+            raise Unusable(f"spread is at least 1 block, not {self._spread}")
         self._atom = int(options.get("atom", BLOCK))
         if self._atom <= 0 or self._atom % BLOCK:
             raise Unusable(f"atom is a multiple of {BLOCK} bytes")

@@ -53,6 +53,7 @@ class DmSnapshot(KernelDisk):
         "room": [0, 0, 0, 4],
         "spread": [4, 1, 2, 8],
     }
+    fixed_options = {**KernelDisk.fixed_options, "full": ["refused", "invalid"]}
     in_flight = IN_FLIGHT
     blind_to = frozenset(["wild-discard"])  # it sends none
 

@@ -53,7 +53,7 @@ class DmThin(KernelDisk):
         "recovery": ["read-write", "read-write", "read-write", "read-only"],
         "spread": [4, 1, 2, 8],
     }
-
+    fixed_options = {**KernelDisk.fixed_options, "zero": [True], "metadata": [METADATA >> 10]}
     findings = dict.fromkeys(
         ["wrong-refusal", "no-order", "unopenable"], "dm-thin-flush-of-a-full-pool.md"
     )

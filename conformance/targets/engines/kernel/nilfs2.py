@@ -34,6 +34,11 @@ class Nilfs2(FileDisk):
     (of mount: "relaxed" or "strict"), `cleaner` ("asked" or "running"), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "cleaner": ["asked", "running"]}
+    fixed_options = {
+        **FileDisk.fixed_options,
+        "segment": [SMALL],
+        "order": ["relaxed", "strict"],
+    }
     kind = "nilfs2"
     findings = dict.fromkeys(
         ["lost-acknowledgement", "resurrected", "lost-data", "no-order", "unopenable"],
