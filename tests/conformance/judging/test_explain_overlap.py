@@ -200,3 +200,21 @@ def _beside_another(hello: Event, before: list[Event], wrong: Event) -> Verdict:
     verdict = judge([Trace(hello, events)], {"model": named("model")})[0]
     assert verdict.at in (None, len(events) - 1)
     return verdict
+
+
+def test_a_block_that_nobody_wrote_is_named() -> None:
+    """It is wrong in every order: whether other requests overlap says nothing about it."""
+    found = {"lba": 4, "kind": "torn", "detail": "sector 1 is of tag 8"}
+    torn = read(3, 7, -1)
+    torn["result"]["found"] = [found]
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(3, 7, 8), 2, 4),
+        at(write(3, 9, 10), 3, 5),
+        at(torn, 6, 7),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert (verdict.at, verdict.kind, verdict.clause) == (3, "torn", CLAUSES["read"])
+    assert verdict.expected == "block 4 of the live disk: a block that the kit wrote, or zeroes"
+    assert verdict.actual == "block 4 of the live disk: sector 1 is of tag 8"
