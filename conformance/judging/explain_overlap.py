@@ -124,6 +124,7 @@ def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
     effects = [
         {**event, "called": event["answered"]} if event["op"] == "crash" else event
         for event in kept.values()
+        if event["op"] != "crash" or event["answered"] is not None  # else another crash follows
     ]
     if late or not Trace(trace.hello, effects).in_turn:
         return None
