@@ -121,15 +121,20 @@ class _Run:
                 self.wait()
 
     def wait(self) -> None:
-        """Take one answer. Raises TargetFailure, also if none comes in time."""
-        index, deadline = min(self.flying.items(), key=lambda item: item[1])
+        """Take one answer. Raises TargetFailure, also if none comes in time.
+
+        A crash in flight ends the other requests, which need no answer then."""
+        crashes = [index for index in self.flying if self._trace.events[index]["op"] == "crash"]
+        index = min(crashes or self.flying, key=self.flying.__getitem__)
+        deadline = self.flying[index]
         try:
             found = self._calls.answer(max(0.0, deadline - time.monotonic()))
         except PowerCut as cut:
             self._cut(cut)
             return
         if found is None:
-            raise _of(index, TargetFailure("hang", f"no answer to operation {index} in time"))
+            hang = TargetFailure("hang", f"no answer to operation {index} in time")
+            raise _of(index, self._calls.ended(hang))
         answered, response = found
         if answered not in self.flying:
             raise TargetFailure("protocol", f"it answered {answered}, which is not in flight")

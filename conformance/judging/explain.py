@@ -184,13 +184,7 @@ def _wrong_block(
     what = f"block {lba} of {_names(view)}"
     expected = f"{what}: " + " or ".join(meaning_of(trace, at, lba, t) for t in sorted(fitting)[:6])
     if tag == -1:
-        found: dict[str, Any] = next(
-            (f for f in trace.events[at]["result"].get("found", ()) if f["lba"] == lba),
-            {"kind": "garbage", "detail": "none of the kit's blocks"},
-        )
-        return Verdict(
-            "fail", at, found["kind"], CLAUSES["read"], expected, f"{what}: {found['detail']}"
-        )
+        return _unwritten_block(trace, at, lba, expected)
     kind, clause = _class(trace, at, view, lba, tag, fitting)
     return Verdict(
         "fail",
@@ -202,6 +196,28 @@ def _wrong_block(
         origins_of(trace, at, lba, tag),
         lba=lba,
     )
+
+
+def unwritten(trace: Trace, at: int) -> Verdict | None:
+    """Return the verdict on a read of a block that the kit did not write, which is wrong whatever
+    happened before; None if there is none."""
+    event = trace.events[at]
+    tags = (event["result"] or {}).get("tags", ()) if event["op"] == "read" else ()
+    if -1 not in tags:
+        return None
+    lba = event["lba"] + tags.index(-1)
+    expected = f"block {lba} of {_names(event.get('view'))}: a block that the kit wrote, or zeroes"
+    return _unwritten_block(trace, at, lba, expected)
+
+
+def _unwritten_block(trace: Trace, at: int, lba: int, expected: str) -> Verdict:
+    event = trace.events[at]
+    found: dict[str, Any] = next(
+        (f for f in event["result"].get("found", ()) if f["lba"] == lba),
+        {"kind": "garbage", "detail": "none of the kit's blocks"},
+    )
+    actual = f"block {lba} of {_names(event.get('view'))}: {found['detail']}"
+    return Verdict("fail", at, found["kind"], CLAUSES["read"], expected, actual)
 
 
 def _class(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from conformance.contract.model import answer_of
 from conformance.contract.trace import OVERLAPPING, Event, Trace, line
-from conformance.judging.explain import CLAUSES, PASS, Verdict, explain, unopenable
+from conformance.judging.explain import CLAUSES, PASS, Verdict, explain, unopenable, unwritten
 from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders.smallest_core import Core, core
 from conformance.judging.orders.steps import CHANGE_NOTHING, placed
@@ -31,7 +31,7 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
         return Verdict("inconclusive", 0, reason="the target creates no disk")
     if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
         return unopenable(trace, outcome.at)
-    alone = _whatever_else_happened(trace, outcome.at)
+    alone = unwritten(trace, outcome.at) or _whatever_else_happened(trace, outcome.at)
     if alone is not None:
         return alone
     return Verdict(
@@ -124,6 +124,7 @@ def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
     effects = [
         {**event, "called": event["answered"]} if event["op"] == "crash" else event
         for event in kept.values()
+        if event["op"] != "crash" or event["answered"] is not None  # else another crash follows
     ]
     if late or not Trace(trace.hello, effects).in_turn:
         return None

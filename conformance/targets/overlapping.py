@@ -55,6 +55,10 @@ class Calls(Protocol):
         """Forget, after a power cut, what was in flight: it is never answered."""
         ...
 
+    def ended(self, failure: TargetFailure) -> TargetFailure:
+        """End the target if it is a process; return the failure with what it printed."""
+        ...
+
 
 class InProcess:
     """A target with `call(message, done)`: `done(response)` is called once, in any thread.
@@ -130,6 +134,9 @@ class InProcess:
     def cut(self) -> None:
         pass  # an answer that comes late is not in flight, which is the driver's to see
 
+    def ended(self, failure: TargetFailure) -> TargetFailure:
+        return failure
+
 
 def _failure(error: BaseException, number: int | None = None) -> PowerCut | TargetFailure:
     """Return the exception that a request raised as a failure, with the number of the request."""
@@ -160,6 +167,9 @@ class OneAtATime:
 
     def cut(self) -> None:
         pass
+
+    def ended(self, failure: TargetFailure) -> TargetFailure:
+        return failure
 
     def call(self, number: int, message: Message) -> None:
         try:

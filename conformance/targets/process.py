@@ -72,7 +72,7 @@ class ProcessTarget:
             self._numbered = self.hello.get("protocol") == 2
             if self.hello.get("ok") is False:
                 refusal = _shown(_line_of(self.hello))
-                raise self._ended(TargetFailure("protocol", f"it refused: {refusal}"))
+                raise self.ended(TargetFailure("protocol", f"it refused: {refusal}"))
             self.cuts = self.hello.get("cuts") is True
         except TargetFailure as failure:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
@@ -98,7 +98,7 @@ class ProcessTarget:
                 raise self._late(op, patience)
             return _unless_cut(self._opened(line), "cut" in message)
         except TargetFailure as failure:
-            raise self._ended(failure) from None
+            raise self.ended(failure) from None
 
     def call(self, number: int, message: Message) -> None:
         """Send a request of version 2 under this number, at once or together with the next one.
@@ -119,7 +119,7 @@ class ProcessTarget:
             if due:
                 self._receive_lines(PAUSE, due)
         except TargetFailure as failure:
-            raise self._ended(failure) from None
+            raise self.ended(failure) from None
 
     def inside(self) -> list[Message]:
         return []
@@ -153,7 +153,7 @@ class ProcessTarget:
                 return self.answer(seconds)  # the crash in flight ends all the others
             return called, _unless_cut(response, number in self._may_be_cut)
         except TargetFailure as failure:
-            raise self._ended(failure) from None
+            raise self.ended(failure) from None
 
     def cut(self) -> None:
         """Forget, after a power cut, what was in flight: it is never answered."""
@@ -167,15 +167,15 @@ class ProcessTarget:
         self.call(0, message)
         answered = self.answer(patience)
         if answered is None:
-            raise self._ended(self._late(op, patience))
+            raise self.ended(self._late(op, patience))
         return answered[1]
 
     def _late(self, op: str, patience: float) -> TargetFailure:
         part = f" (so far: {_shown(self._received)})" if self._received else ""
         return TargetFailure("hang", f"no answer to {op} within {patience:g} seconds{part}")
 
-    def _ended(self, failure: TargetFailure) -> TargetFailure:
-        """Return the failure with what the process printed last; the process is ended."""
+    def ended(self, failure: TargetFailure) -> TargetFailure:
+        """End the process; return the failure with what it printed last."""
         self._end()
         failure.output = self._output.decode(errors="replace")
         return failure

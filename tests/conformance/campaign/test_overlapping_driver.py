@@ -1,6 +1,7 @@
 """Requests that overlap: what the kit knows of their order."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from conformance.contract.trace import Trace
 from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders import search
 from conformance.targets import resolve
-from conformance.targets.base import Message, PowerCut
+from conformance.targets.base import Message, PowerCut, TargetFailure
+from conformance.targets.overlapping import calls
+from conformance.targets.process import ProcessTarget
 
 HELLO = {
     "block_size": 512,
@@ -48,7 +51,7 @@ class Late:
         self._asked += 1
         return bool(self._due) and self._asked > 1
 
-    def answer(self, seconds: float) -> tuple[int, Message]:
+    def answer(self, seconds: float) -> tuple[int, Message] | None:
         number = self._due.pop(0)
         if self._fails and number == 1:
             self._due.clear()
@@ -61,6 +64,9 @@ class Late:
     def cut(self) -> None:
         self._due.clear()
 
+    def ended(self, failure: TargetFailure) -> TargetFailure:
+        return failure
+
 
 def test_a_request_stands_behind_the_answers_that_are_there() -> None:
     events = drive(Late(fails=False), PROGRAM).events
@@ -72,6 +78,60 @@ def test_nothing_is_called_after_a_power_cut_that_was_heard_of_just_before() -> 
     events = drive(Late(fails=True), PROGRAM).events
     assert [event["op"] for event in events] == ["create", "flush", "crash", "flush", "flush"]
     assert [event["answered"] is None for event in events] == [False, True, False, False, False]
+
+
+class Recovering(Late):
+    """A flush is not answered any more once a crash has come, which takes two seconds."""
+
+    def __init__(self) -> None:
+        super().__init__(fails=False)
+        self._ops: list[str] = []
+
+    def call(self, number: int, message: Message) -> None:
+        self._ops.append(message["op"])
+        self._due.append(number)
+
+    def answered(self) -> bool:
+        return False
+
+    def answer(self, seconds: float) -> tuple[int, Message] | None:
+        if "crash" in self._ops and seconds < 2:
+            return None
+        return self._due.pop(), {"ok": True}
+
+
+def test_a_crash_in_flight_has_its_own_time() -> None:
+    """It ends the flush that is in flight with it. So the kit waits for the crash alone."""
+    events = drive(Recovering(), [PROGRAM[0], FLUSH, {"op": "crash", "overlaps": 1}]).events
+    assert [event.get("failure") for event in events] == [None, None, None]
+    assert [event["answered"] for event in events] == [1, None, 4]
+
+
+SILENT = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["op"] == "hello":
+        print(json.dumps({"ok": True, "block_size": 512, "crash_profile": None, "payload": "tags",
+                          "capabilities": ["flush"], "protocol": 2, "in_flight": 2}), flush=True)
+    elif request["op"] == "create":
+        print(json.dumps({"ok": True, "id": request["id"]}), flush=True)
+    else:
+        print("stuck in", request["op"], file=sys.stderr, flush=True)
+"""
+
+
+def test_a_hang_shows_what_the_target_printed(tmp_path: Path) -> None:
+    script = tmp_path / "silent.py"
+    script.write_text(SILENT)
+    target = ProcessTarget(f"python3 {script}")
+    try:
+        target.patience = 0.5
+        trace = drive(calls(target), [PROGRAM[0], FLUSH])
+    finally:
+        target.close()
+    assert trace.events[1]["failure"]["kind"] == "hang"
+    assert trace.events[1]["failure"]["output"] == "stuck in flush\n"
 
 
 def test_a_campaign_does_not_search_for_an_order_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,3 +200,38 @@ def _beside_another(hello: Event, before: list[Event], wrong: Event) -> Verdict:
     verdict = judge([Trace(hello, events)], {"model": named("model")})[0]
     assert verdict.at in (None, len(events) - 1)
     return verdict
+
+
+def test_a_block_that_nobody_wrote_is_named() -> None:
+    """It is wrong in every order: whether other requests overlap says nothing about it."""
+    found = {"lba": 4, "kind": "torn", "detail": "sector 1 is of tag 8"}
+    torn = read(3, 7, -1)
+    torn["result"]["found"] = [found]
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(3, 7, 8), 2, 4),
+        at(write(3, 9, 10), 3, 5),
+        at(torn, 6, 7),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert (verdict.at, verdict.kind, verdict.clause) == (3, "torn", CLAUSES["read"])
+    assert verdict.expected == "block 4 of the live disk: a block that the kit wrote, or zeroes"
+    assert verdict.actual == "block 4 of the live disk: sector 1 is of tag 8"
+
+
+def test_a_recovery_that_was_cut_short_does_not_hide_what_came_in_turn() -> None:
+    crash: Event = {"op": "crash", "result": OK}
+    events = [
+        at({"op": "create", "blocks": 8, "result": OK}, 0, 1),
+        at(write(4, 7), 2, 4),
+        at({"op": "read", "lba": 5, "count": 1, "result": {"ok": True, "tags": [0]}}, 3, 5),
+        at({"op": "flush", "result": OK}, 6, 7),
+        at({**crash, "cut": {"after": 1, "seed": 0}}, 8, None),
+        at(crash, 9, 10),
+        at(read(4, 0), 11, 12),
+    ]
+    trace = Trace(HELLO, events)
+    verdict = drawn(trace, judge([trace], {"model": named("model")})[0])
+    assert (verdict.at, verdict.kind) == (6, "lost-acknowledgement")
+    assert verdict.actual == "block 4 of the live disk: zeroes"
