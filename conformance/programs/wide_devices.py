@@ -4,7 +4,8 @@
   is relied on alone.
 - Power cuts while all devices are there and while some are away take turns, with few or many writes
   in between. What one device alone has kept of a change, others have to have by then.
-- Devices that missed a little come back and catch up, and the power fails while they do.
+- Devices that missed a little come back and catch up, and the power fails while they do. Now and
+  then they go away once more before they have caught up.
 - Devices that are back go away again while the disk cannot be opened, since others are away, too.
   So an opening lacks devices that the one before had.
 """
@@ -23,6 +24,7 @@ ROUNDS = (2, 4, 8)
 BETWEEN = (0, 0, 1, 2, 5, 20, 60)  # writes between two cuts, returns or failures of a round
 SHORT_ONE_IN = 3  # outages of ordinary programs: devices miss little, and catch up
 FEW = (0, 1, 1, 2, 5)  # writes that devices miss which then catch up
+RELAPSE_ONE_IN = 2  # times that they do: they go away again before they have caught up
 # Changes that are cut short; others are, too.
 CUT = ("write", "flush", "checkpoint", "checkpoint")
 
@@ -79,11 +81,23 @@ class DevicesWriter(SnapshotsWriter):
         for _ in range(len(self._now.failed)):
             self._add(self._comes_back(), cut=self._cuts.wanted and self._upto(3) == 0)
         self._write_some(self._one_of(FEW))
-        self._add("settle", cut=self._cuts.wanted and self._upto(3) > 0)
+        relapse = rarely(self._choose, RELAPSE_ONE_IN)
+        if relapse:
+            self._relapse()
+        self._add("settle", cut=self._cuts.wanted and not relapse and self._upto(3) > 0)
         if self._upto(1):
             self._open(("crash",))
         self._take_away()
         self._make_whole()
+
+    def _relapse(self) -> None:
+        """Let the devices that are back go away again before they have caught up, and return."""
+        back = [device for device, mode in self._now.failed.items() if mode == BACK]
+        self._go(back)
+        self._write_some(self._one_of(FEW))
+        for device in back:
+            self._now.bring_back(device)
+            self._requests.append({"op": "return", "device": device})
 
     def _exchange(self) -> None:
         """Let devices miss something and come back; then let so many others be absent that little

@@ -162,6 +162,24 @@ def test_the_power_fails_before_and_while_devices_are_away() -> None:
     assert both > 5, both
 
 
+def test_devices_go_away_again_before_they_have_caught_up_and_are_relied_on_later() -> None:
+    """Nothing opens the disk until they have settled. Then another one fails."""
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 2, "tolerates": 1}
+    letters = {"fail": "f", "return": "r", "replace": "x", "settle": "s", "write": "w"}
+    again = 0
+    for seed in range(200):
+        program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
+        steps = "".join(
+            letters.get(one["op"], "c" if one["op"] in ("crash", "restart") else ".")
+            + str(one.get("device", ""))
+            for one in program
+            if one["op"] != "read"
+        )
+        relapse = r"[rx](\d)[w.]*f\1[w.]*r\1[w.]*s[wc.]*f(?!\1)"
+        again += re.search(relapse, steps) is not None
+    assert again > 4, again
+
+
 def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
     """Then that one is freed in part while single blocks are written, and the others are gone."""
     freed = 0
