@@ -111,4 +111,4 @@ def test_commands_that_an_engine_lacks_say_so(tmp_path: Path) -> None:
         ["migrate", folder],
     ):
         done = run(*command)
-        assert done.exit_code == 1 and done.output.startswith("refmodel: unsupported: "), command
+        assert done.exit_code == 2 and done.output.startswith("refmodel: unsupported: "), command
