@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 OWN_MAKEFILE = ("proofs",)  # folders whose pages speak of a Makefile of their own
 COLUMNS = 100
-NOT_WRAPPED = ("bench.md", "scale.md")  # to be wrapped once their new figures are in
 
 
 def pages() -> list[Path]:
@@ -30,7 +29,7 @@ def wrapped() -> list[Path]:
     """Return the pages whose text is wrapped: those that engineers read and change most."""
     others = [ROOT / "specs" / "README.md", ROOT / "proofs" / "README.md"]
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *others]
-    return sorted(page for page in pages if page.name not in NOT_WRAPPED)
+    return sorted(pages)
 
 
 def anchors(page: Path) -> set[str]:
