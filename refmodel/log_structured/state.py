@@ -34,8 +34,9 @@ from refmodel.log_structured.survey import Survey, TreeAt
 
 OF_VIEWS = (RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT)
 MERGED = 16  # changes that wait, for each block that an operation changes
-MERGED_BEFORE_RECLAIM = 4  # times as many, in one step of reclaim
-LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like a large one
+MERGED_BEFORE_RECLAIM = 32  # the same, in one step of reclaim
+# The same, where nodes are small so that a small disk is like a large one.
+LEAST_MERGED, LEAST_MERGED_BEFORE_RECLAIM = 1, 4
 
 
 class DiskState:
@@ -71,7 +72,7 @@ class DiskState:
             self.chunks,
             emit,
             self.trees,
-            MERGED_BEFORE_RECLAIM * self._merge_step,
+            LEAST_MERGED_BEFORE_RECLAIM if geometry.fanout else MERGED_BEFORE_RECLAIM,
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
