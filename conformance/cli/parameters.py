@@ -8,7 +8,7 @@ import click
 
 from conformance import targets
 from conformance.judging import oracles
-from refmodel.core.output_file import STDOUT, Output
+from refmodel.core.output_file import STDOUT
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
@@ -57,21 +57,6 @@ class Recorded(click.Path):
         if not os.fspath(value):
             self.fail("'' names no file", param, context)
         return Path(os.fsdecode(super().convert(value, param, context)))
-
-
-class ReportFolder(Output):
-    """A folder that a report is written into at the end of a run. It is made if it is absent."""
-
-    def __init__(self) -> None:
-        super().__init__(folder=True)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
-    ) -> Path:
-        path = super().convert(value, param, context)
-        if path.exists() and not path.is_dir():  # a device, for example
-            self.fail(f"{path} is no folder", param, context)
-        return path
 
 
 def refuse_same_file(**outputs: Path | None) -> None:

@@ -24,13 +24,7 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import (
-    STATUS,
-    ReportFolder,
-    oracle_option,
-    refuse_same_file,
-    target_option,
-)
+from conformance.cli.parameters import STATUS, oracle_option, refuse_same_file, target_option
 from conformance.contract.printable import printable
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
@@ -155,7 +149,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--report",
     "report_folder",
-    type=ReportFolder(),
+    type=Output(folder=True),
     help="Write report.html, report.md and traces/ into this folder.",
 )
 @click.option(

@@ -24,7 +24,7 @@ ROUNDS = (2, 4, 8)
 BETWEEN = (0, 0, 1, 2, 5, 20, 60)  # writes between two cuts, returns or failures of a round
 SHORT_ONE_IN = 3  # outages of ordinary programs: devices miss little, and catch up
 FEW = (0, 1, 1, 2, 5)  # writes that devices miss which then catch up
-RELAPSE_ONE_IN = 2  # times that they do: they go away again before they have caught up
+RELAPSE_ONE_IN = 2  # one in so many times they go away again before they have caught up
 # Changes that are cut short; others are, too.
 CUT = ("write", "flush", "checkpoint", "checkpoint")
 

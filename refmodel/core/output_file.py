@@ -26,6 +26,7 @@ class Output(click.Path):
     ) -> None:
         super().__init__(file_okay=not folder, dir_okay=folder, writable=True)
         self._standard = standard
+        self._folder = folder
         self._makes_folders = folder or makes_folders
 
     def convert(
@@ -37,6 +38,8 @@ class Output(click.Path):
             self.fail(f"'{value}' names no file", param, context)
         path = Path(os.fsdecode(super().convert(value, param, context)))
         if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
+            if self._folder and not path.is_dir():
+                self.fail(f"{path} is no folder", param, context)
             return path
         if path.is_symlink() and path.is_file():  # what is written replaces the file, not the link
             path = path.resolve()

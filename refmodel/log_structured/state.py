@@ -33,9 +33,9 @@ from refmodel.log_structured.snapshots.views import View, Views
 from refmodel.log_structured.survey import Survey, TreeAt
 
 OF_VIEWS = (RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT)
-MERGED = 16  # changes that wait, for each block that an operation changes
-MERGED_BEFORE_RECLAIM = 32  # the same, in one step of reclaim
-# The same, where nodes are small so that a small disk is like a large one.
+MERGED = 16  # changes that an operation merges for each block that it changes
+MERGED_BEFORE_RECLAIM = 32  # changes that one step of reclaim merges
+# The same numbers where nodes are small, so that a small disk is like a large one.
 LEAST_MERGED, LEAST_MERGED_BEFORE_RECLAIM = 1, 4
 
 

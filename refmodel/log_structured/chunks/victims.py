@@ -12,7 +12,6 @@ from refmodel.log_structured.maps.sparse_column import SparseColumn
 
 MANY = 1 << 40  # segments are fewer, so that an entry of a bucket is one number
 Cost = Callable[[int, int], float]  # live units, when filled -> what cleaning a segment costs
-KEPT_STALE = 16  # entries of a bucket that may be out of date, besides as many as are not
 TIDIED_FROM = 12  # entries, and half as many again as are not out of date: then a bucket is tidied
 TIDIED = 4  # entries that are looked at whenever one comes to a bucket that is tidied
 
