@@ -29,6 +29,7 @@ from conformance.targets.base import Message, Target, Unusable
 OPS = 30  # operations of a trace
 KINDS = ("plain", "woven", "racing")  # of programs; the wide ones do not shrink
 ALONE = 1  # the first so many send one request at a time
+KEPT = 64  # one operation of so many is left out; Hypothesis shrinks by leaving out more
 MOST_IN_FLIGHT = 4  # requests: the judge gives up on more of them more often
 BLOCKS = 16  # blocks of the disk of a state machine
 
@@ -87,7 +88,7 @@ def _program(
         any_length=True,
     )
     if kind != "woven":
-        return program
+        return [program[0], *(message for message in program[1:] if choose.randrange(KEPT))]
     tolerates = hello.get("tolerates", 0)
     return woven.woven(choose, program, most, schedules=how["schedules"], tolerates=tolerates)
 
