@@ -57,8 +57,15 @@ class NumberSet:
 
     def update(self, numbers: Iterable[int]) -> None:
         """Put all of these numbers into the set."""
+        if not (numbers := [*numbers]):
+            return
+        there, count = self._there, self._count
+        if (most := max(numbers)) >= len(there):
+            there.extend(bytes(most - len(there) + LEAST_ADDED))
         for number in numbers:
-            self.add(number)
+            count += not there[number]
+            there[number] = 1
+        self._count, self._low = count, min(self._low, min(numbers))
 
     def difference_update(self, numbers: Iterable[int]) -> None:
         """Remove all of these numbers that are in the set."""

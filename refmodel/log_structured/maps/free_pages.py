@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from refmodel.core.errors import NoSpace
 from refmodel.core.number_set import NumberSet
+from refmodel.log_structured.maps.columns import Column
 
 
 class FreePages:
@@ -47,6 +48,14 @@ class FreePages:
         """Make a page free, as soon as it is not unknown."""
         if page not in self.unknown:
             self._released.add(page)
+
+    def release_all(self, pages: Column) -> None:
+        """Make pages free, none of which is free; fast, for there may be thousands."""
+        if not self.unknown:
+            self._released.update(pages)
+        else:
+            for page in pages:
+                self.release(page)
 
     def learn(self, most: int, is_taken: Callable[[int], bool]) -> None:
         """Find out which of the next unknown pages, at most `most`, are free."""

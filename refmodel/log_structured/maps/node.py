@@ -115,15 +115,13 @@ def checksum_of(data: bytes) -> int:
     return int(PREFIX.unpack_from(data)[1])
 
 
-def in_order_of_writing(nodes: dict[int, Node]) -> dict[int, Node]:
-    """Return nodes, by page, in the order of writing: each behind all that it refers to.
+def turn(node: Node) -> int:
+    """Return when the node has its turn to be written: behind all that it refers to.
 
-    Within a level neighbours follow each other.
+    Lower numbers come first. Within a level neighbours follow each other.
     """
-    levels: dict[tuple[bool, int], list[int]] = {}
-    for page, node in nodes.items():
-        levels.setdefault((node.kind is MapKind.VIEWS, node.level), []).append(page)
-    return {page: nodes[page] for level in sorted(levels) for page in sorted(levels[level])}
+    level = node.level + (MANY if node.kind is MapKind.VIEWS else 0)
+    return level * MANY + node.page
 
 
 def decode(data: bytes) -> tuple[Node, Column]:

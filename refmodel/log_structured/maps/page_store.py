@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from heapq import heapify, heappop
 from typing import Any
 
 from refmodel.array.layout import PAGE
@@ -35,10 +35,10 @@ from refmodel.log_structured.maps.node import (
     checksum_of,
     decode,
     encode,
-    in_order_of_writing,
     is_node,
     new_keys,
     new_values,
+    turn,
 )
 from refmodel.log_structured.maps.pages_in_use import PagesInUse
 from refmodel.log_structured.maps.pointers import MANY, Checksums
@@ -66,7 +66,7 @@ class PageStore:
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
         self._dirty_logical = 0  # number of those that are of logical maps
         self._frozen: dict[int, Node] = {}  # nodes of a checkpoint that are not written yet
-        self._in_order = True  # whether these are in the order of writing
+        self._turns: list[int] | None = None  # a heap of their turns; None: not known yet
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use = PagesInUse(self.unused)
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
@@ -228,7 +228,7 @@ class PageStore:
     def freeze(self) -> None:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
-        self._frozen, self._in_order = self.dirty, False
+        self._frozen, self._turns = self.dirty, None
         self.dirty, self._dirty_logical = {}, 0
         self._freed_before = len(self.pending)
 
@@ -237,10 +237,16 @@ class PageStore:
 
         Raises DataLost; then they may be written again.
         """
-        if not self._in_order:
-            self._frozen, self._in_order = in_order_of_writing(self._frozen), True
-        pages = [*islice(self._frozen, most)]
-        self._write((page, self._encoded(page)) for page in pages)
+        if self._turns is None:
+            self._turns = [*map(turn, self._frozen.values())]
+            heapify(self._turns)  # sorting all of them at once would take longer than a step may
+        turns = [heappop(self._turns) for _ in range(min(most, len(self._turns)))]
+        pages = [number % MANY for number in turns]
+        try:
+            self._write((page, self._encoded(page)) for page in pages)
+        except Exception:
+            self._turns = None
+            raise
         for page in pages:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:
@@ -299,8 +305,7 @@ class PageStore:
 
     def free_pending(self, count: int) -> None:
         """Make the first `count` pages free that wait for a durable checkpoint."""
-        for page in self.pending[:count]:
-            self.unused.release(page)
+        self.unused.release_all(self.pending[:count])
         del self.pending[:count]
 
     def load(self, first_unused: int, used: Counter[MapKind]) -> None:
