@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from heapq import heapify, heappop
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from refmodel.array.layout import PAGE
@@ -66,7 +66,10 @@ class PageStore:
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
         self._dirty_logical = 0  # number of those that are of logical maps
         self._frozen: dict[int, Node] = {}  # nodes of a checkpoint that are not written yet
-        self._turns: list[int] | None = None  # a heap of their turns; None: not known yet
+        # When each has its turn, and others of which nothing is left: of the new nodes, and of the
+        # frozen ones as a heap. Sorting those of a whole checkpoint would take too long for a step.
+        self._turns: list[int] = []
+        self._frozen_turns: list[int] = []
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use = PagesInUse(self.unused)
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
@@ -191,6 +194,7 @@ class PageStore:
         node = Node(self.unused.allocate(), born, kind, level, *columns)
         self.in_use.add(node.page, kind, born)
         self.nodes[node.page] = self.dirty[node.page] = node
+        self._turns.append(turn(node))
         self._dirty_logical += kind is MapKind.LOGICAL
         self.created += 1
         return node
@@ -228,8 +232,9 @@ class PageStore:
     def freeze(self) -> None:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
-        self._frozen, self._turns = self.dirty, None
-        self.dirty, self._dirty_logical = {}, 0
+        self._frozen, self._frozen_turns = self.dirty, self._turns
+        heapify(self._frozen_turns)
+        self.dirty, self._dirty_logical, self._turns = {}, 0, []
         self._freed_before = len(self.pending)
 
     def write_frozen(self, most: int) -> None:
@@ -237,20 +242,27 @@ class PageStore:
 
         Raises DataLost; then they may be written again.
         """
-        if self._turns is None:
-            self._turns = [*map(turn, self._frozen.values())]
-            heapify(self._turns)  # sorting all of them at once would take longer than a step may
-        turns = [heappop(self._turns) for _ in range(min(most, len(self._turns)))]
-        pages = [number % MANY for number in turns]
+        nodes = self._next(most)
         try:
-            self._write((page, self._encoded(page)) for page in pages)
+            self._write((page, self._encoded(page)) for page in nodes)
         except Exception:
-            self._turns = None
+            for node in nodes.values():
+                heappush(self._frozen_turns, turn(node))
             raise
-        for page in pages:
-            node = self._frozen.pop(page)
+        for page, node in nodes.items():
+            del self._frozen[page]
             if self.nodes.get(page) is node:
                 self._remember(node)
+
+    def _next(self, most: int) -> dict[int, Node]:
+        """Take the turns of at most `most` nodes of the frozen maps; return these nodes by page."""
+        nodes: dict[int, Node] = {}
+        while len(nodes) < min(most, len(self._frozen)):
+            number = heappop(self._frozen_turns)
+            node = self._frozen.get(number % MANY)
+            if node is not None and turn(node) == number:
+                nodes[node.page] = node
+        return nodes
 
     def write_changes(self, parts: list[bytes], number: int, last: int) -> list[int]:
         """Write parts of the changes of a checkpoint, each into a free page; return pointers.
