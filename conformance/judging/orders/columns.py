@@ -45,6 +45,7 @@ class Disks:
         self._after: dict[tuple[Any, ...], tuple[int, ...]] = {}
         self._joined: dict[tuple[int, int], int] = {}
         self._columns: dict[Columns, Columns] = {}
+        self._both: dict[tuple[Columns, Columns], Columns] = {}
         create = {"op": "create", "blocks": 1, "result": {"ok": True}}
         (blank,) = model.step(model.init(hello), create)
         self.blank: Columns = frozenset([Column(frozenset(), self._number(World(blank)))])
@@ -75,6 +76,13 @@ class Disks:
             disks[key] = disk if known is None or known == disk else self._join(known, disk)
         made = frozenset(Column(done, disk) for (done, _), disk in disks.items())
         return self._columns.setdefault(made, made)  # equal columns are one object
+
+    def both(self, one: Columns, other: Columns) -> Columns:
+        """Return the columns of either, merged."""
+        found = self._both.get((one, other))
+        if found is None:
+            found = self._both[one, other] = self.merged(one | other)
+        return found
 
     def _join(self, one: int, other: int) -> int:
         found = self._joined.get((one, other))

@@ -14,7 +14,8 @@ from conformance.judging.orders.worlds import World
 UNSEEN = -2  # stands for every tag that no read returned
 MOST_COMPARED = 64  # configurations with the same steps taken, of which each two are compared
 
-Merge = Callable[[Columns], Columns]
+Both = Callable[[Columns, Columns], Columns]
+Marks = dict[int, tuple[Mapping[int, Any], int]]  # id of a view -> the view, and its mark
 
 
 class Config(NamedTuple):
@@ -63,27 +64,43 @@ def times_written(events: Iterable[Event]) -> Counter[tuple[int, int]]:
     )
 
 
-def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:
+def merged(configs: Iterable[Config], both: Both) -> list[Config]:
     """Return one configuration of those that are alike.
 
-    Of those that differ in what may have happened to blocks, `merge` makes one where that is
+    Of those that differ in what may have happened to blocks, `both` makes one where that is
     exact: they differ in one block, or one has all that the other has."""
     different: dict[tuple[Any, ...], dict[Blocks, Config]] = {}
+    marks: Marks = {}
     for config in configs:
         now, saved = config.world
-        key = (config.done, now.live, now.snaps, now.power, now.devices, saved and saved.snaps)
+        views = frozenset((name, _mark(view, marks)) for name, view in now.snaps.items())
+        alike = _mark(now.live, marks), views, config.done, now.power, now.devices
+        key = (alike, now.live, now.snaps, saved and saved.snaps)
         different.setdefault(key, {}).setdefault(config.blocks, config)
     found: list[Config] = []
-    for alike in different.values():
-        if len(alike) == 1:
-            found += alike.values()
+    for same in different.values():
+        if len(same) == 1:
+            found += same.values()
             continue
-        lbas = list(next(iter(alike)))
+        lbas = list(next(iter(same)))
         known: list[_Listed] = []
-        for config in alike.values():
-            _add(known, _Listed(config, [config.blocks[lba] for lba in lbas]), lbas, merge)
+        for config in same.values():
+            _add(known, _Listed(config, [config.blocks[lba] for lba in lbas]), lbas, both)
         found += [listed.config for listed in known]
     return found
+
+
+def _mark(view: Mapping[int, Any], marks: Marks) -> int:
+    """Return a number that two contents of a view seldom have in common; `marks` has those of the
+    views that were seen.
+
+    The hash of a Map does not tell apart maps in which the same values are in other places, so a
+    dictionary would compare a configuration with many others.
+    """
+    known = marks.get(id(view))
+    if known is None:
+        known = marks[id(view)] = view, hash(frozenset(view.items()))
+    return known[1]
 
 
 class _Listed(NamedTuple):
@@ -93,36 +110,36 @@ class _Listed(NamedTuple):
     columns: list[Columns]
 
 
-def _add(known: list[_Listed], new: _Listed, lbas: list[int], merge: Merge) -> None:
+def _add(known: list[_Listed], new: _Listed, lbas: list[int], both: Both) -> None:
     """Put the configuration into a list of such that differ from it in their blocks only."""
     if len(known) < MOST_COMPARED:
         for at, other in enumerate(known):
-            both = _joined(other.columns, new.columns, merge)
-            if both is not None:
+            joined = _joined(other.columns, new.columns, both)
+            if joined is not None:
                 del known[at]
                 config, columns = new
-                changed = [n for n, column in enumerate(both) if column is not columns[n]]
-                blocks = config.blocks.update((lbas[n], both[n]) for n in changed)
-                return _add(known, _Listed(config._replace(blocks=blocks), both), lbas, merge)
+                changed = [n for n, column in enumerate(joined) if column is not columns[n]]
+                blocks = config.blocks.update((lbas[n], joined[n]) for n in changed)
+                return _add(known, _Listed(config._replace(blocks=blocks), joined), lbas, both)
     known.append(new)
 
 
-def _joined(one: list[Columns], other: list[Columns], merge: Merge) -> list[Columns] | None:
+def _joined(one: list[Columns], other: list[Columns], both: Both) -> list[Columns] | None:
     """Return the columns with which one configuration admits what two with these admit, if any."""
     changed: list[tuple[int, Columns]] = []
     first, second = True, True  # has all that the other has
     for at in compress(range(len(one)), map(is_not, one, other)):  # most are the same objects
         mine, others = one[at], other[at]
         if mine != others:
-            both = merge(mine | others)
-            changed.append((at, both))
-            first = first and both == mine
-            second = second and both == others
+            merged = both(mine, others)
+            changed.append((at, merged))
+            first = first and merged == mine
+            second = second and merged == others
             if len(changed) > 1 and not (first or second):
                 return None
     if first or second:
         return one if first else other
     joined = list(one)
-    for at, both in changed:
-        joined[at] = both
+    for at, merged in changed:
+        joined[at] = merged
     return joined

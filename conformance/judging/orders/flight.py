@@ -1,6 +1,6 @@
 """The steps in flight while the search walks along a trace, and which of them wait for others."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from conformance.contract.model import ZERO
@@ -19,11 +19,14 @@ class Flight:
         self.called = 0  # steps
         self._local: dict[int, dict[int, Step]] = {}  # LBA -> those in flight of this block alone
         self._shared: dict[int, Step] = {}  # the others in flight
+        # (step, LBA; None: any) -> the called steps that come later, since the last call
+        self._later: dict[tuple[int, int | None], frozenset[int]] = {}
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
         """Add the steps of a request that is called, with the blocks judged apart that each
         touches.
         """
+        self._later.clear()
         self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
         for step in self.of[index]:
             self.open[step.number] = step
@@ -79,17 +82,40 @@ class Flight:
 
     def local(self, lba: int, numbers: Container[int]) -> list[Step]:
         """Return those of these steps in flight that are of this block alone."""
-        return [step for number, step in self._local.get(lba, {}).items() if number in numbers]
+        steps = self._local.get(lba)
+        return [step for number, step in steps.items() if number in numbers] if steps else []
 
     def too_late(self, done: frozenset[int], step: Step, lba: int) -> bool:
         """Return whether a write of the block has taken effect that, by what is read later, comes
         after `step`.
         """
-        if step.event["op"] not in ("write", "unmap") or not self.known.later:
-            return False
-        return any(
-            other.number in done or other.number not in self.open
-            for index in self.known.later.get((step.request, lba), ())
-            for other in self.of.get(index, ())
-            if lba in live(other.event)
-        )
+        return self._some_is_done(self.later(step, lba), done)
+
+    def too_late_anywhere(self, done: frozenset[int], step: Step) -> bool:
+        """Return whether it is too late for a change of the live disk in one of its blocks."""
+        key = step.number, None
+        later = self._later.get(key)
+        if later is None:
+            lbas = live(step.event) if step.event["op"] in ("write", "unmap") else ()
+            later = self._later[key] = frozenset().union(*[self.later(step, lba) for lba in lbas])
+        return self._some_is_done(later, done)
+
+    def later(self, step: Step, lba: int) -> frozenset[int]:
+        """Return the steps, of those that were called, that take effect after a change of a block,
+        by what is read later.
+        """
+        key = step.number, lba
+        later = self._later.get(key)
+        if later is None:
+            later = self._later[key] = frozenset(self._called_later(step, lba))
+        return later
+
+    def _called_later(self, step: Step, lba: int) -> Iterator[int]:
+        if step.event["op"] in ("write", "unmap"):
+            for index in self.known.later.get((step.request, lba), ()):
+                for other in self.of.get(index, ()):
+                    if lba in live(other.event):
+                        yield other.number
+
+    def _some_is_done(self, later: frozenset[int], done: frozenset[int]) -> bool:
+        return bool(later) and (not later.isdisjoint(done) or not later <= self.open.keys())

@@ -1,16 +1,26 @@
 """The search for an order in one block, between the steps that it shares with other blocks."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.contract.trace import Event
 from conformance.judging.orders.budget import Budget
 from conformance.judging.orders.columns import Blocks, Column, Columns, Disks, on_block
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
-from conformance.judging.orders.steps import Step
+from conformance.judging.orders.steps import OF_BLOCKS, Step
 
 CHANGE_ALL = ("flush", "restart", "crash")  # sent alone, or taken when they are called
+
+
+class Situation(NamedTuple):
+    """What decides on the effect of a shared step on a block, besides its columns."""
+
+    name: tuple[Any, ...]  # the same for all blocks to which the same happens
+    event: Event  # what the block sees of the step
+    local: list[Step]  # steps of this block alone that may take effect before
+    tag: int | None  # what the live block has to hold then, if that is known
+    later: frozenset[int]  # steps after which one of these comes too late
 
 
 class OneBlock:
@@ -22,10 +32,12 @@ class OneBlock:
     def __init__(self, flight: Flight, disks: Disks, budget: Budget) -> None:
         self._flight, self._disks, self._budget = flight, disks, budget
         self._made: dict[tuple[Any, ...], Columns] = {}  # answers of this moment
+        self._situations: dict[tuple[Any, ...], Situation] = {}  # of this moment
 
     def moment(self) -> None:
         """Forget results: something was answered, so other steps are in flight now."""
         self._made.clear()
+        self._situations.clear()
 
     def shared(
         self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
@@ -33,22 +45,34 @@ class OneBlock:
         """Return the columns after a step that blocks share; before it, those of `before` that are
         of this block alone may take effect.
         """
-        durable = step.event.get("fua"), step.event.get("told")
-        key = columns, done, lba, step.number, durable
+        at = self._situation(lba, step, before)
+        key = columns, at.name, done & at.later
         made = self._made.get(key)
         if made is None:
-            event = on_block(step.event, lba)
-            image = self._flight.known.images.get(step.request, {})
-            local = self._flight.local(lba, before)
             made = self._made[key] = self._disks.merged(
                 Column(column.done, disk)
-                for ways in self._ways(columns, done, lba, local)
+                for ways in self._ways(columns, done, lba, at.local)
                 for column in ways
                 if not self._flight.too_late(done | column.done, step, lba)
-                for disk in self._disks.after(column.disk, event)
-                if lba not in image or self._disks.live(disk) == image[lba]
+                for disk in self._disks.after(column.disk, at.event)
+                if at.tag is None or self._disks.live(disk) == at.tag
             )
         return made
+
+    def _situation(self, lba: int, step: Step, before: set[int]) -> Situation:
+        """Return what decides on the effect of a step on a block at this moment."""
+        durable = step.event.get("fua"), step.event.get("told")
+        at = self._situations.get((lba, step.number, durable))
+        if at is None:
+            local = self._flight.local(lba, before)
+            tag = self._flight.known.images.get(step.request, {}).get(lba)
+            name: tuple[Any, ...] = step.number, durable
+            if local or tag is not None or step.event["op"] in OF_BLOCKS:
+                name = *name, lba  # otherwise it is the same for all blocks
+            later = [self._flight.later(one, lba) for one in (step, *local)]
+            at = Situation(name, on_block(step.event, lba), local, tag, later[0].union(*later))
+            self._situations[lba, step.number, durable] = at
+        return at
 
     def may_become(
         self, blocks: Blocks, image: dict[int, int], coming: dict[int, set[int]] | None
@@ -85,6 +109,8 @@ class OneBlock:
         self, columns: Columns, done: frozenset[int], lba: int, steps: list[Step]
     ) -> Iterator[list[Column]]:
         """Yield what the columns become by these steps of the block."""
+        if not steps:
+            return iter([[*columns]])
         events = {step.number: on_block(step.event, lba) for step in steps}
 
         def after(column: Column) -> Iterator[Column]:

@@ -13,6 +13,7 @@ from conformance.judging.orders.walk import Search
 # Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
 MOST_STEPS = 400_000  # for one trace, block by block
 WHOLE_STEPS = 20_000  # steps with the whole disk, before blocks are judged apart
+WHOLE_BLOCKS = 256  # blocks of a disk with which it may be so many: a step looks at all blocks
 APART_STEPS = 200_000  # block by block, after the whole disk
 # At least for each prefix of a trace without an order, to see at which answer it ends.
 PREFIX_STEPS = 10_000  # block by block
@@ -37,12 +38,17 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     trace = replace(trace, events=placed(trace.events))
     if may_be_whole(trace):
         with suppress(TooMany, model.Undecided):
-            return _outcome(trace, Search(trace, min(most_steps, WHOLE_STEPS), whole=True))
+            whole_steps = WHOLE_STEPS * WHOLE_BLOCKS // max(WHOLE_BLOCKS, _blocks(trace))
+            return _outcome(trace, Search(trace, min(most_steps, whole_steps), whole=True))
         most_steps = min(most_steps, APART_STEPS)
     try:
         return _outcome(trace, Search(trace, most_steps))
     except (TooMany, model.Undecided) as reason:
         return Outcome(None, str(reason))
+
+
+def _blocks(trace: Trace) -> int:
+    return max((event.get("blocks", 0) for event in trace.events), default=0)
 
 
 def _outcome(trace: Trace, search: Search) -> Outcome:

@@ -48,7 +48,6 @@ from conformance.judging.orders.steps import (
     Step,
     changing,
     cut_profile,
-    live,
     parts_of,
     timeline,
 )
@@ -171,7 +170,7 @@ class Search:
         return True
 
     def _merged(self, configs: Iterable[Config]) -> list[Config]:
-        return merged(configs, self._disks.merged)
+        return merged(configs, self._disks.both)
 
     def _try_mark(self) -> None:
         """Add the configurations in which the mark is set now, after any steps in flight."""
@@ -271,18 +270,17 @@ class Search:
             return
         for part in _durable_or_not(step, config.world):
             for world in after(config.world, without_data(part.event)):
-                blocks = config.blocks
+                blocks, changed = config.blocks, []
                 for lba in part.blocks:
                     columns = self._block.shared(blocks[lba], config.done, lba, part, before)
                     if not columns:
                         return
-                    blocks = blocks.set(lba, columns)
-                yield Config(config.done | {part.number}, world, blocks)
+                    changed.append((lba, columns))
+                yield Config(config.done | {part.number}, world, blocks.update(changed))
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
         """Yield the configurations after a shared step if no blocks are judged apart."""
-        changed = live(step.event) if step.event["op"] in ("write", "unmap") else ()
-        if any(self._flight.too_late(config.done, step, lba) for lba in changed):
+        if self._flight.too_late_anywhere(config.done, step):
             return
         image = self._flight.known.images.get(step.request, {})
         for world in after(config.world, step.event):

@@ -11,9 +11,10 @@ from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
 
-LEAF = (MapKind.LOGICAL, 0, [1], [1])
-INNER = (MapKind.LOGICAL, 1, [1], [1])
-VIEWS = (MapKind.VIEWS, 0, [], [])
+Birth = tuple[MapKind, int, list[int], list[int]]
+LEAF: Birth = (MapKind.LOGICAL, 0, [1], [1])
+INNER: Birth = (MapKind.LOGICAL, 1, [1], [1])
+VIEWS: Birth = (MapKind.VIEWS, 0, [], [])
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def written(pages: PageStore, most: int, patch: pytest.MonkeyPatch) -> list[int]
     return order
 
 
-def born(pages: PageStore, *what: tuple[MapKind, int, list[int], list[int]]) -> list[Node]:
+def born(pages: PageStore, *what: Birth) -> list[Node]:
     pages.clock.advance(1)
     return [pages.new(*one) for one in what]
 
