@@ -50,6 +50,7 @@ NAMED = frozenset(["snapshot", "delete", "revert"])
 IN_ROUNDS_ONE_IN = 2
 ROUNDS = (1, 2, 4, 8, 16)  # number of times in a row that the same requests meet
 AT_ONCE = 0.8  # share of the requests of a round that come together with the next
+AFTER = (1, 1, 2, 2, 3, 5, 9)  # device writes until a power cut
 WITNESSED = 0.5  # share of the rows of rounds in which reads are in flight, too
 BESIDE = 0.3  # share of the ranges of a round that begin or end beside the others, or in them
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
@@ -278,8 +279,10 @@ class _Writer:
             request["overlaps"] = self._choose.randint(self._least, self._reach)
             self._unseen += OF_A_RACE * (kind in NAMED)
         if self._cuts and self._choose.random() < self._cuts:
+            # Many targets write each block by itself, and then what makes them count.
+            blocks = len(request.get("tags", ()))
             request["cut"] = {
-                "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
+                "after": self._choose.choice(AFTER) + self._choose.choice([0, 0, blocks]),
                 "seed": self._choose.randrange(1 << 20),
             }
             self._unseen += 1

@@ -29,6 +29,17 @@ def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
     assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
 
 
+def test_the_power_fails_at_the_end_of_long_requests_that_overlap() -> None:
+    """A target may write each block by itself, and then what makes them count."""
+    ends = 0
+    for seed in range(60):
+        program = overlap.written(random.Random(seed), HELLO, 60, 8, cuts=True)
+        for request in program:
+            blocks = len(request.get("tags", ()))
+            ends += blocks > 4 and request.get("cut", {}).get("after", 0) - blocks in (1, 2, 3)
+    assert ends > 5, ends
+
+
 def beside(sent: list[Message], at: int) -> list[Message]:
     """The requests that pass the one that stays behind, or none if none does: its schedule says a
     few steps, theirs that the newest goes on."""
