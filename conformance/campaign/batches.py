@@ -252,6 +252,7 @@ def _overlapping(
         plan.crashes,
         cuts=bench.cuts(options),
         schedules=bench.schedules(options),
+        shares=bool(options.get("deduplication")),
     )
 
 

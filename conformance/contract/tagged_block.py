@@ -7,7 +7,8 @@ Each sector of 512 bytes says which block it is part of:
 
 in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex
 dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
-blocks compress to several lengths. A tag that is a multiple of ALIKE is the same data wherever
+blocks compress to several lengths, and some blocks to any length: also to a few bytes more or less
+than a whole number of sectors. A tag that is a multiple of ALIKE is the same data wherever
 and whenever it is written: its LBA and operation are 0. Every second of these is sparse: all zeroes
 but for a header and its checksum, at the beginning of the block, at its end, or inside its last
 sector. So many sparse blocks begin alike and end differently, and whoever looks only at some bytes
@@ -33,7 +34,9 @@ ZEROES = bytes(SECTOR)
 ALIKE = 8
 INSIDE = 104  # bytes from the beginning of the last sector to the header of some sparse blocks
 ROOM = SECTOR - HEADER.size - CHECKSUM  # bytes of noise and text in a sector
-TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
+ANY = -1  # bytes of noise: any number of them in a block
+TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM, ANY, ANY)  # bytes of noise in a sector
+STRIDE = 37  # bytes of noise that a block of any number has more than that of the tag before
 
 
 class Damage(NamedTuple):
@@ -74,15 +77,17 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
         start = bytes(_places(block_size)[tag // (2 * ALIKE) % 3])
         return (start + header + _checksum(header)).ljust(block_size, b"\0")
     rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
-    noise = shake_128(b"%d" % tag).digest(sectors * rough)
+    length = tag * STRIDE % (sectors * ROOM + 1) if rough == ANY else sectors * rough
+    noise = shake_128(b"%d" % tag).digest(length)
     text = b" tag %d LBA %d%b%d " % (tag, lba, PART, op)
-    text = (text * (ROOM // len(text) + 1))[: ROOM - rough]
+    text *= ROOM // len(text) + 1
     parts: list[bytes] = []
     for index in range(sectors):
+        part = noise[index * length // sectors : (index + 1) * length // sectors]
         body = (
             HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors)
-            + noise[index * rough : (index + 1) * rough]
-            + text
+            + part
+            + text[: ROOM - len(part)]
         )
         parts += body, _checksum(body)
     return b"".join(parts)

@@ -8,7 +8,8 @@ import string
 from conformance.contract.source import Source, rarely
 
 LONGEST = 64  # characters
-ALLOWED = string.ascii_letters + string.digits + "._-"
+MARKS = "._-"  # who keeps a name in a file or on a command line may change these
+ALLOWED = string.ascii_letters + string.digits + MARKS
 STEM_ONE_IN = 8  # programs
 LENGTHS = (1, 1, 2, 3, 8, 31, 32, 33, 63, 64)
 SPECIAL = (".", "..", "-", "--", "_", "-n", ".a", "0", "A" * LONGEST, "live", "a.b_c-D9")
@@ -48,7 +49,8 @@ def called(name: str, begin: str) -> str:
 
 def near(choose: Source, like: str) -> str:
     """Return an allowed name that may be taken for `like`: a part of it, or little different."""
-    at, other = choose.randrange(len(like)), ALLOWED[choose.randrange(len(ALLOWED))]
+    at, others = choose.randrange(len(like)), (ALLOWED, MARKS)[choose.randrange(2)]
+    other = others[choose.randrange(len(others))]
     ways = (
         like + other,
         like + like[at:],

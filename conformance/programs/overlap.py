@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
+from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
 from conformance.programs.situation import ABSENT, DEGRADED, failure
@@ -50,6 +51,7 @@ NAMED = frozenset(["snapshot", "delete", "revert"])
 IN_ROUNDS_ONE_IN = 2
 ROUNDS = (1, 2, 4, 8, 16)  # number of times in a row that the same requests meet
 AT_ONCE = 0.8  # share of the requests of a round that come together with the next
+AFTER = (1, 1, 2, 2, 3, 5, 9)  # device writes until a power cut
 WITNESSED = 0.5  # share of the rows of rounds in which reads are in flight, too
 BESIDE = 0.3  # share of the ranges of a round that begin or end beside the others, or in them
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
@@ -69,6 +71,10 @@ REACHES = (1, 1, 4)
 # each of them. A power cut in a request counts 1.
 UNSEEN = 4
 OF_A_RACE = 0.25  # what a request about snapshots that overlaps others counts
+# Share of a program's writes that write one block everywhere, one of so many blocks, where the
+# target stores equal blocks once.
+EQUAL = (0, 0.5, 0.9)
+POOL = 2
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
 SEEN = 0.5  # share of those just before which a read of a change in flight is sent
@@ -84,13 +90,15 @@ def written(
     *,
     cuts: bool = False,
     schedules: bool = False,
+    shares: bool = False,
 ) -> list[Message]:
     """Return a program of about `ops` requests with up to `most` in flight.
 
     `overlaps` of a request is the number of requests just before it that need not be answered when
     it is called. The program is a row of bursts. Between two of them all views may be read, the
     power may be cut, and background work may be asked for. With `cuts` some requests carry a
-    `cut`, with `schedules` they carry a `schedule`: see conformance.targets.overlapping."""
+    `cut`, with `schedules` they carry a `schedule`: see conformance.targets.overlapping. `shares`
+    says that the target stores equal blocks once: then many writes are of the same few blocks."""
     able = {"write", "read"}.union(*(GIVES.get(name, (name,)) for name in hello["capabilities"]))
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
@@ -99,7 +107,7 @@ def written(
     devices = hello.get("devices", 0)
     cuts = cuts and "crash" in able
     faults = hello.get("faults", ())
-    return _Writer(choose, able, devices, faults, ops, most, cuts, schedules).program
+    return _Writer(choose, able, devices, faults, ops, most, cuts, schedules, shares).program
 
 
 def reaches(choose: random.Random, most: int) -> tuple[int, int]:
@@ -119,6 +127,7 @@ class _Writer:
         most: int,
         cuts: bool,
         schedules: bool,
+        shares: bool,
     ):
         self._choose, self._able, self._most = choose, able, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
@@ -133,6 +142,7 @@ class _Writer:
         self._near = 0  # where the last range of blocks begins
         self._lengths: tuple[int, ...] = LENGTHS  # blocks of the ranges of a round
         self._tag = 0
+        self._equal = choose.choice(EQUAL) if shares else 0
         # Share of a burst's requests that may overlap those before them.
         self._busy = choose.choice([0.7, 0.95, 1.0])
         self._least, self._reach = reaches(choose, most)
@@ -278,8 +288,10 @@ class _Writer:
             request["overlaps"] = self._choose.randint(self._least, self._reach)
             self._unseen += OF_A_RACE * (kind in NAMED)
         if self._cuts and self._choose.random() < self._cuts:
+            # Many targets write each block by itself, and then what makes them count.
+            blocks = len(request.get("tags", ()))
             request["cut"] = {
-                "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
+                "after": self._choose.choice(AFTER) + self._choose.choice([0, 0, blocks]),
                 "seed": self._choose.randrange(1 << 20),
             }
             self._unseen += 1
@@ -340,6 +352,8 @@ class _Writer:
         if kind != "write":
             return {"lba": lba, "count": count}
         self._tag += count
+        if self._equal and self._choose.random() < self._equal:
+            return {"lba": lba, "tags": [ALIKE * self._choose.randint(1, POOL)] * count}
         return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
     def _aside(self, length: int) -> int:

@@ -8,6 +8,7 @@ from conformance.programs.swarm import NEEDS
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut as well: see Writer
 ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
 AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
+LONG = 3  # blocks of a request, from which on power cuts come near its end, too
 SURE = 2  # device writes that an operation may make, until more is known
 
 
@@ -29,11 +30,15 @@ class PowerCuts:
         """Draw something of this probability, in a program that has power cuts."""
         return bool(self._one_in) and rarely(self._choose, one_in)
 
-    def at(self, kind: str) -> dict[str, int]:
+    def at(self, kind: str, blocks: int = 0) -> dict[str, int]:
         """Return the `cut` of such an operation: at one of its first device writes, or as often at
-        any of twice as many as one is known to have made.
+        any of twice as many as one is known to have made. If it is about many `blocks`, half of
+        the time soon after so many device writes: a target may write each of them by itself, and
+        then what makes them count.
         """
         after = AFTER[self._choose.randrange(len(AFTER))]
-        if self._choose.randrange(2):
+        if blocks >= LONG and self._choose.randrange(2):
+            after += blocks
+        elif self._choose.randrange(2):
             after = 1 + self._choose.randrange(2 * self._reach.get(kind, SURE))
         return {"after": after, "seed": self._choose.randrange(256)}

@@ -33,6 +33,7 @@ class Tags:
         shares = any(options.get(name) for name in SHARING)
         alike = alike != shares
         self._run_one_in = RUN_ONE_IN[shares]
+        self.shared = bool(options.get(SHARING[0]))  # whether equal blocks are stored once
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
         self._kinds = max(POOL)  # of blocks that are the same at every LBA, so far
         self._zeroes = rarely(choose, ZEROES_ONE_IN)

@@ -50,6 +50,7 @@ CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one come
 RECENT = 6  # requests before a power cut: their blocks are written again soon after it
 SHARED = 300  # times that one block is held, at least, where a disk is formatted,
 MOST_FORMATS = 12  # in so many times, each with a snapshot, at most
+SHARED_TIMES = 4  # as likely where the target stores equal blocks once
 PICKED = (3, 10, 30)  # writes over single blocks of it
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
@@ -80,7 +81,7 @@ class WideWriter(DevicesWriter):
                     *(self._prune,) * (4 if self._blocks >= LEAST_PRUNED else 1),
                     self._turn_over,
                     self._churn,
-                    self._format,
+                    *(self._format,) * (SHARED_TIMES if self._tags.shared else 1),
                     *(of_devices if self._may_lose_devices() else ()),
                 )
             )()
@@ -193,6 +194,7 @@ class WideWriter(DevicesWriter):
             kind = "write"
         ways = self._one_of((OPENINGS[:1], OPENINGS))  # what a cut takes back may be the counter
         durably = "flush" in self._capabilities and self._upto(2)
+        stored = "clean" in self._capabilities and self._upto(1)  # the counter of checkpoints
         for _ in range(times):
             if kind == "revert":
                 self._request_of_name("revert", "m0")
@@ -205,6 +207,8 @@ class WideWriter(DevicesWriter):
                 self._add(kind)
             if durably and kind != "flush":
                 self._add("flush")
+            if stored and not self._beyond():
+                self._requests.append({"op": "checkpoint"})
             self._open(ways)
         self._read_back()
 

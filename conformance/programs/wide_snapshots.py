@@ -14,7 +14,7 @@ from conformance.programs.names import called
 from conformance.programs.swarm import NEEDS, OPENINGS
 
 # Snapshots that are there at once: one more than a power of 2.
-CROWDS = (17, 17, 17, 33, 33, 65, 257)
+CROWDS = (17, 17, 17, 33, 33, 65, 257, 257)
 NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
 APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
 LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer blocks than the last

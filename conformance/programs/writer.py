@@ -222,7 +222,8 @@ class Writer(RequestWriter):
             return
         request = {"op": kind, **request}
         if cut or self._cuts.falls_into(kind):
-            self._requests.append({**request, "cut": self._cuts.at(kind)})
+            blocks = len(request.get("tags", ())) or request.get("count", 0)
+            self._requests.append({**request, "cut": self._cuts.at(kind, blocks)})
             self._crash(again=request if kind in AGAIN else None)
             self._leave_alone_now_and_then(ALONE_ONE_IN)
         else:

@@ -40,6 +40,14 @@ def test_every_bit_of_a_small_block_counts(tag: int) -> None:
         assert damage(damaged, 3).kind in ("foreign", "garbage"), at
 
 
+def test_some_blocks_compress_to_a_few_bytes_more_or_less_than_whole_sectors() -> None:
+    """Who has room for as many bytes as a sector has, or a few more, cuts such a block off."""
+    lengths = [len(zlib.compress(encode(tag, tag % 64, tag, 1024), 1)) for tag in range(1, 6000)]
+    for off in (range(-6, 0), range(1, 7)):
+        assert sum(length - SECTOR in off for length in lengths) >= 3, off
+    assert len({*lengths}) > 300
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_sparse_blocks_look_like_zeroes(size: int) -> None:
     """But for their first bytes, for their last ones, or for some inside their last sector."""

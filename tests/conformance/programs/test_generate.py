@@ -302,6 +302,17 @@ def test_power_cuts_come_right_behind_what_was_made_durable() -> None:
     assert sum(lengths.values()) > 30 and sum(n > 4 for n in lengths.elements()) > 15, lengths
 
 
+def test_the_power_fails_at_the_end_of_long_requests() -> None:
+    """A target may write each block by itself, then a record of several sectors, and flush."""
+    ends: Counter[int] = Counter()
+    for program in programs(200):
+        for request in program:
+            blocks = len(request.get("tags", ()))
+            if "cut" in request and blocks > 8:
+                ends[request["cut"]["after"] - blocks] += 1
+    assert sum(ends[behind] for behind in (1, 2, 3)) > 5, ends
+
+
 def test_what_was_seldom_asked_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of operations that follow each other, in as many requests. Scenes and the reads of whole
     views are not led, and left out. Both counts are in the message.
@@ -474,6 +485,13 @@ def test_names_differ_in_what_is_escaped() -> None:
     drawn = [names.some(random.Random(seed), 4) for seed in range(400)]
     escaped = [{name.replace(".", "_") for name in some} for some in drawn]
     assert sum(len(some) < 4 for some in escaped) > 5
+
+
+def test_names_differ_in_a_mark_at_their_beginning() -> None:
+    drawn = [names.some(random.Random(seed), 4) for seed in range(1200)]
+    for mark in "._-":
+        bare = [{name.removeprefix(mark) for name in some} for some in drawn]
+        assert sum(len(some) < 4 for some in bare) > 8, mark
 
 
 def test_in_some_programs_all_names_differ_at_their_end_only() -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 import pytest
 
@@ -27,6 +27,34 @@ def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
                 cut[before["op"]] += 1
     assert all(cut[op] > 5 for op in overlap.CHANGES), cut
     assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
+
+
+def test_the_power_fails_at_the_end_of_long_requests_that_overlap() -> None:
+    """A target may write each block by itself, and then what makes them count."""
+    ends = 0
+    for seed in range(150):
+        program = overlap.written(random.Random(seed), HELLO, 60, 8, cuts=True)
+        for request in program:
+            blocks = len(request.get("tags", ()))
+            ends += blocks > 4 and request.get("cut", {}).get("after", 0) - blocks in (1, 2, 3)
+    assert ends > 5, ends
+
+
+def test_equal_blocks_are_written_together_where_the_target_stores_them_once() -> None:
+    """One request may rely on a block that another one in flight has not written yet."""
+
+    def together(shares: bool) -> int:
+        pairs = 0
+        for seed in range(60):
+            program = overlap.written(random.Random(seed), HELLO, 60, 8, shares=shares)
+            pairs += sum(
+                bool({*one.get("tags", ())} & {*two.get("tags", ())}) and two.get("overlaps", 0) > 0
+                for one, two in pairwise(program)
+            )
+        return pairs
+
+    usual, shared = together(False), together(True)
+    assert shared > 15 and not usual, (usual, shared)
 
 
 def beside(sent: list[Message], at: int) -> list[Message]:

@@ -89,6 +89,41 @@ def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> Non
     assert most >= 257, most
 
 
+def test_a_checkpoint_comes_before_each_of_many_openings() -> None:
+    """One in a byte's numbers: whoever compares the numbers of checkpoints in one byte is wrong."""
+    most = 0
+    for program in programs(450):
+        in_a_row = 0
+        for one, two in pairwise([one for one in program if one["op"] != "read"]):
+            stored = one["op"] == "checkpoint" and two["op"] in ("crash", "restart")
+            in_a_row += stored
+            if two["op"] in ("crash", "restart") and one["op"] not in ("checkpoint", "scrub"):
+                in_a_row = 0
+            most = max(most, in_a_row)
+    assert most >= 257, most
+
+
+def test_disks_that_share_blocks_are_more_often_formatted_with_one_block() -> None:
+    def formats(shares: bool) -> int:
+        options = {"deduplication": shares}
+        disks = [
+            generate.program(random.Random(seed), HELLO, 30, options=options, wide=True)
+            for seed in range(150)
+        ]
+        writes = [
+            [one["tags"] for one in program[:40] if len(one.get("tags", ())) > 1]
+            for program in disks
+        ]
+        return sum(
+            sum(len(tags) for tags in some if {*tags} == {*some[0]}) >= 256
+            for some in writes
+            if some and len({*some[0]}) == 1
+        )
+
+    few, many = formats(False), formats(True)
+    assert many > 2 * few and many > 15, (few, many)
+
+
 def test_all_blocks_are_written_again_and_again_durably() -> None:
     turned = 0
     for program in programs(240):
