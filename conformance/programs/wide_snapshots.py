@@ -21,13 +21,17 @@ LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer bloc
 MOST_BRANCHES = 6
 MOST_SCATTERED = 20  # writes between two snapshots
 BEHIND = (0, 0, 1, 2, 4, 8, 16)  # single writes after a deletion,
+STAGES = (1, 1, 1, 1, 3)  # times that these follow it, with what comes before them,
 NEAR = (1, 4, 16)  # in such a part of the disk, from its beginning on
 LEAST_PRUNED = 24  # blocks of a disk on which a snapshot is freed in many steps
 PRUNED_ONE_IN = 2  # trees of views in ordinary programs on such disks
-# What comes behind a deletion: nothing; what frees all that was deleted so far; or what stores all
-# that waits in memory, so that the next few changes begin to free it.
-NEXT = ("", "", "clean", "settle", "checkpoint", "checkpoint")
+# What comes behind a deletion: nothing; what frees all that was deleted so far; what stores all
+# that waits in memory, so that the next few changes begin to free it; or an opening.
+WHOLE = ("clean", "settle")
+NEXT = ("", "", *WHOLE, "checkpoint", "checkpoint", "open")
+WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one is deleted
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
+OPENED_ONE_IN = 6  # snapshots of a tree: the disk is opened again before the next one
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 # What comes while much is left to do; `open` stands for an opening.
 LATER = (
@@ -99,6 +103,8 @@ class SnapshotsWriter(FullWriter):
             self._branch_off()
             self._change()
             self._request_of_name("snapshot", name)
+            if rarely(self._choose, OPENED_ONE_IN):
+                self._open()
         self._branch_off()
         self._change()
         order = self._upto(5)  # 0: the oldest first
@@ -108,14 +114,18 @@ class SnapshotsWriter(FullWriter):
             names.sort(key=lambda name: self._upto(1000))
         elif ancestors := self._now.ancestors():  # branches beside live stay
             names = ancestors
+        whole = rarely(self._choose, WHOLE_ONE_IN)
         for name in names[: 1 + self._upto(len(names) - 1)]:
             self._request_of_name("delete", name)
-            kind = self._one_of(NEXT)
-            if kind and NEEDS[kind] in self._capabilities:
-                self._add(kind)
             near = self._one_of(NEAR)
-            for _ in range(self._one_of(BEHIND)):
-                self._write_at(self._upto((self._blocks - 1) // near))
+            for _ in range(self._one_of(STAGES)):
+                kind = self._one_of(WHOLE if whole else NEXT)
+                if kind == "open":
+                    self._open()
+                elif kind and NEEDS[kind] in self._capabilities:
+                    self._add(kind)
+                for _ in range(self._one_of(BEHIND)):
+                    self._write_at(self._upto((self._blocks - 1) // near))
         if self._upto(1):
             if "flush" in self._capabilities:
                 self._add("flush")

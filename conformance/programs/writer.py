@@ -23,6 +23,8 @@ ALONE_BETWEEN_ONE_IN = 6  # the same of power cuts between operations
 BESIDE_ONE_IN = 3  # faults of a device: another one fails just then
 LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 PICKED = (0, 2, 3, 4, 8)  # writes of single blocks over a run of equal ones
+END_ONE_IN = 6  # writes of several blocks: the first or the last of them is read alone
+ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
@@ -55,6 +57,8 @@ class Writer(RequestWriter):
                 if kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
                     self._promise()
                 self._add(kind)
+                if kind in ("snapshot", "revert"):
+                    self._begin_anew_now_and_then()
         self._read_back()
         if self._now.failed and self._upto(1):
             self._make_whole()
@@ -230,6 +234,7 @@ class Writer(RequestWriter):
             self._requests.append(request)
             if kind == "write":
                 self._pick_apart(request)
+                self._read_an_end(request)
             if kind == "restart" and "crash" in self._kinds and rarely(self._choose, CLOSED_ONE_IN):
                 self._crash()
 
@@ -241,6 +246,26 @@ class Writer(RequestWriter):
         alike = count > 2 and len({*write["tags"]}) == 1 and lba + count <= self._blocks
         for _ in range(self._one_of(PICKED) if alike else 0):
             self._write_at(lba + self._one_of((0, 0, count - 1, self._upto(count - 1))))
+
+    def _read_an_end(self, write: Request) -> None:
+        """Now and then read one block of a write, at its end: who reads the others with it may not
+        ask the cache that has an older one."""
+        lba, count = write["lba"], len(write["tags"])
+        if 1 < count <= self._blocks - lba and rarely(self._choose, END_ONE_IN):
+            self._requests.append(
+                {"op": "read", "lba": self._one_of((lba, lba + count - 1)), "count": 1}
+            )
+
+    def _begin_anew_now_and_then(self) -> None:
+        """Make one change after a snapshot or a revert, and let the power fail: what the change
+        begins, such as a layer or a map, has nothing else yet."""
+        if "crash" not in self._kinds or self._beyond() or not rarely(self._choose, ANEW_ONE_IN):
+            return
+        kinds = ("unmap", "write") if "unmap" in self._capabilities else ("write",)
+        cut = self._cuts.wanted and self._upto(1) == 0
+        self._add(self._one_of(kinds), cut=cut)
+        if not cut:
+            self._crash()
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what

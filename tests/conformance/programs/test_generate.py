@@ -188,7 +188,7 @@ def test_most_programs_for_targets_that_share_data_have_blocks_that_are_alike(
 def test_some_long_programs_repeat_a_few_operations_more_often_than_a_power_of_two() -> None:
     """A counter of 7 or 8 bits that counts any of them wraps."""
     longest = Counter[str]()
-    for program in programs(60, ops=300):
+    for program in programs(60, seed=2, ops=300):
         operations = [request["op"] for request in program if request["op"] != "read"]
         for op, same in groupby(operations):
             longest[op] = max(longest[op], len(list(same)))
@@ -314,10 +314,11 @@ def test_the_power_fails_at_the_end_of_long_requests() -> None:
 
 
 def test_what_was_seldom_asked_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of operations that follow each other, in as many requests. Scenes and the reads of whole
-    views are not led, and left out. Both counts are in the message.
+    """Of operations that follow each other, in as many requests. Scenes, the reads of whole views
+    and those behind a write are not led, and left out. Both counts are in the message.
     """
     monkeypatch.setattr(swarm, "steps", lambda choose, scene: [])
+    monkeypatch.setattr(writer, "END_ONE_IN", 1 << 30)
 
     def triples(led: bool, seed: int) -> float:
         asked, seen, requests = Asked(), set(), 0
@@ -524,3 +525,23 @@ def test_a_disk_of_large_blocks_has_few_of_them() -> None:
     """A whole view is read in one request."""
     drawn = programs(60, block_size=65536)
     assert max(program[0]["blocks"] for program in drawn) * 65536 == requests.MOST_BYTES
+
+
+def test_one_block_is_read_at_an_end_of_what_was_written() -> None:
+    alone = 0
+    for program in programs(200):
+        for write, read in pairwise(program):
+            if write["op"] == "write" and read["op"] == "read" and "view" not in read:
+                lba, count = write["lba"], len(write["tags"])
+                ends = (lba, lba + count - 1)
+                alone += count > 1 == read["count"] and read["lba"] in ends
+    assert alone > 20, alone
+
+
+def test_the_power_fails_behind_the_first_change_after_a_snapshot_or_a_revert() -> None:
+    begun = {"write": 0, "unmap": 0}
+    for program in programs(400):
+        for anew, change, crash in zip(program, program[1:], program[2:], strict=False):
+            if anew["op"] in ("snapshot", "revert") and change["op"] in begun:
+                begun[change["op"]] += crash["op"] == "crash"
+    assert begun["unmap"] > 25 and begun["write"] > 60, begun
