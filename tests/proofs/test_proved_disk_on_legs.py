@@ -51,7 +51,7 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
             "settle_leg set.layout.code 0",
             "--mirrors 2",
         ),
-        ("field.ml", "lxor Bytes.get_uint8 y i", "lor Bytes.get_uint8 y i", "--raid6 4"),
+        ("field.ml", "Int64.logxor", "Int64.logor", "--raid6 4"),
         ("field.ml", "!product a b", "max a b", "--raid6 4"),
     ],
     ids=[
