@@ -14,7 +14,7 @@ from scheduler_bugs import built
 
 from conformance.cli import main
 from conformance.targets.base import PowerCut
-from support.proved_disk import PROGRAM, call
+from support.proved_disk import FIRST_FAILURE, PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
 BLOCK = 4096
@@ -206,6 +206,7 @@ def test_the_kit_finds_a_device_that_breaks_its_promise(
         "20",
         "--seed",
         "5",
+        *FIRST_FAILURE,
     ]
     assert (
         subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True).returncode == 1
@@ -278,7 +279,7 @@ def test_power_cuts_find_a_codec_without_its_digest(unsealed: Path) -> None:
     """In one of some short runs: how soon depends on what the programs are."""
     target = "python:proofs.disk.cutting_target:open_target"
     command = [sys.executable, "-m", "conformance", "run", "--target", target, "--traces", "40"]
-    command += ["--failures", "1", "--no-keep"]
+    command += FIRST_FAILURE
     statuses = (
         subprocess.run(
             [*command, "--seed", str(seed), "--jobs", "1"],
@@ -286,7 +287,7 @@ def test_power_cuts_find_a_codec_without_its_digest(unsealed: Path) -> None:
             env=os.environ | {"PROVED_DISK": str(unsealed)},
             capture_output=True,
         ).returncode
-        for seed in range(5, 15)
+        for seed in (8, 5, 6, 7, *range(9, 15))  # 8 found it last
     )
     assert next(filter(None, statuses), 0) == 1
 
