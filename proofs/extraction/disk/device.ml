@@ -78,8 +78,9 @@ let read device address =
       bytes
 
 (* In this order, except that blocks which follow each other in the file are written together. *)
+let run = Bytes.create 65536
 let store device writes =
-  let run = Bytes.create 65536 and start = ref 0 and filled = ref 0 in
+  let start = ref 0 and filled = ref 0 in
   let write_run () =
     ignore (Unix.lseek device.file !start Unix.SEEK_SET);
     transfer Unix.write device.file run 0 !filled in

@@ -23,11 +23,23 @@ let segment y place = place / width y
 let places_of y g = List.init (min (width y) ((Maps.shape y).data_blocks - (g * width y))) (fun i ->
   (g * width y) + i)
 
+(* The places that are free. They are asked for in the order of the map, a trie from the lowest bit on: the nodes
+   on the way to one are near those on the way to the next. *)
+let all_free y =
+  let places = (Maps.shape y).data_blocks in
+  let found = Bytes.make (places + 1) ' ' in
+  let rec visit key step =
+    if step <= places then (visit key (2 * step); visit (key + step) (2 * step))
+    else if 0 < key && key <= places && is_free y (key - 1) then Bytes.set found key 'f' in
+  visit 0 1;
+  fun place -> Bytes.get found (place + 1) = 'f'
+
 (* Counts the free places, where they are not known. *)
 let count s y =
   if s.free_in = [||] then begin
     let segments = ((Maps.shape y).data_blocks + width y - 1) / width y in
-    s.found <- Array.init segments (fun g -> List.filter (is_free y) (places_of y g));
+    let is_free = all_free y in
+    s.found <- Array.init segments (fun g -> List.filter is_free (places_of y g));
     s.free_in <- Array.map List.length s.found;
     s.total <- Array.fold_left ( + ) 0 s.free_in
   end
