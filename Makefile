@@ -65,11 +65,12 @@ trace-speed: setup ## measure how many trace events per second TLC judges
 
 proofs: setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk
 	@tools/setup proofs
-	@$(MAKE) --no-print-directory -C proofs check
+	@$(MAKE) --no-print-directory -C proofs from-clean
 	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
-	@$(PYTHON) proofs/agreement.py
+	@$(PYTHON) proofs/agreement.py & judges=$$!; \
+	  $(MAKE) --no-print-directory -C proofs gates; gates=$$?; wait $$judges && exit $$gates
 	@$(PYTHON) proofs/speed.py
-	@$(PYTHON) -m pytest -q tests/proofs
+	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/proofs
 
 proved-disk: setup ## build build/proved-disk, a disk extracted from its proof
 	@tools/setup proofs

@@ -158,7 +158,7 @@ Definition superblock_codec_of (magic : name) : codec geometry :=
           | _ => None
           end)
     (both text (many number)).
-Definition magic : name := "proved-disk 5"%string.
+Definition magic : name := "proved-disk 6"%string.
 Definition superblock_codec : codec geometry := superblock_codec_of magic.
 
 (** ** Which places are in use *)

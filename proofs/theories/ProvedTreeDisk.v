@@ -46,7 +46,7 @@ Definition maps_of (s : SharedTree.state) (x : beside) : tree_maps :=
 
 (** The shape of the disk, and the size of its trees. *)
 Definition tree_superblock : codec (geometry * (nat * nat)) :=
-  both (ProvedDisk.superblock_codec_of "proved-disk trees 4"%string) (both number number).
+  both (ProvedDisk.superblock_codec_of "proved-disk trees 5"%string) (both number number).
 
 (** ** Which places are in use *)
 

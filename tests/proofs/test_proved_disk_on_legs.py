@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from scheduler_bugs import built
 
 from conformance.cli import main
-from support.proved_disk import PROGRAM
+from support.proved_disk import FIRST_FAILURE, PROGRAM
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +51,7 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
             "settle_leg set.layout.code 0",
             "--mirrors 2",
         ),
-        ("field.ml", "lxor Bytes.get_uint8 y i", "lor Bytes.get_uint8 y i", "--raid6 4"),
+        ("field.ml", "Int64.logxor", "Int64.logor", "--raid6 4"),
         ("field.ml", "!product a b", "max a b", "--raid6 4"),
     ],
     ids=[
@@ -67,6 +67,8 @@ def test_the_kit_finds_what_is_broken(
     program = built(tmp_path, {"what": new, "old": old, "new": new}, file)
     arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter {devices}"]
     done = subprocess.run(
-        [sys.executable, *arguments, "--traces", "40", "--seed", "5"], cwd=ROOT, capture_output=True
+        [sys.executable, *arguments, "--traces", "40", "--seed", "5", *FIRST_FAILURE],
+        cwd=ROOT,
+        capture_output=True,
     )
     assert done.returncode == 1

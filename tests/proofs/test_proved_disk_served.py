@@ -218,9 +218,9 @@ def test_a_server_that_loses_a_flush_is_found(
     """The kill test is not vacuous: a server that answers before it writes is found."""
     bug = {
         "what": "only each third flush writes",
-        "old": "List.iter (store device) (List.rev device.unflushed);\n",
+        "old": "store device (List.rev device.unflushed);\n",
         "new": "if device.flushes < 10 || device.flushes mod 3 = 0 then "
-        "List.iter (store device) (List.rev device.unflushed);\n",
+        "store device (List.rev device.unflushed);\n",
     }
     monkeypatch.setattr("kill_server.PROGRAM", built(tmp_path, bug, "device.ml"))
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):

@@ -11,7 +11,7 @@ from kill_server import Server
 from scheduler_bugs import built
 
 from conformance.cli import main
-from support.proved_disk import PROGRAM, call
+from support.proved_disk import FIRST_FAILURE, PROGRAM, call
 from support.proved_server import BLOCK, connected, counted
 from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
 
@@ -22,7 +22,7 @@ BLOCKS = 64
 def judged(target: str, traces: int) -> tuple[int, str]:
     """Return the status of the kit on a target, and what it printed."""
     arguments = ["run", "--target", target, "--traces", str(traces), "--seed", "5", "--jobs", "1"]
-    result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(main, [*arguments, *FIRST_FAILURE])
     return result.exit_code, result.output
 
 

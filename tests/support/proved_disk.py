@@ -4,6 +4,8 @@ import subprocess
 from pathlib import Path
 
 PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
+# Each failure is shrunk, and a kept one is run first the next time: one is enough, found anew.
+FIRST_FAILURE = ["--failures", "1", "--no-keep"]
 
 
 def call(*arguments: object, status: int = 0, text: bytes | None = None) -> bytes:

@@ -19,8 +19,8 @@ def connected(folder: Path, name: str = "") -> tuple[Client, socket.socket]:
     end.connect(str(folder / "nbd.sock"))
 
     def exchange(sent: bytes) -> bytes:
+        end.settimeout(10)  # a long request takes a busy machine its time, too
         end.sendall(sent)
-        end.settimeout(10)
         received = end.recv(1 << 20)
         end.settimeout(0.05)
         while True:

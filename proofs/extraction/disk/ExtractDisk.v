@@ -37,6 +37,11 @@ Extract Constant times_byte => "(fun _ -> Field.times)".
 Extract Constant zeroes => "Field.zeroes".
 Definition byte_product := mul.
 
+(* Operations of maps call each other, and not through records of them. *)
+Extraction Inline base.lookup base.insert base.delete base.alter base.partial_alter base.singletonM base.empty base.fmap
+  base.omap fin_maps.map_to_list fin_maps.map_insert fin_maps.map_delete gmap.gmap_lookup gmap.gmap_partial_alter
+  pmap.Plookup pmap.Ppartial_alter pmap.pmap_car gmap.gmap_car.
+
 Extraction "proved_core.ml" perform write_group maintain recover format first_free is_free in_use listing live_blocks
   on_leg open_leg settle_leg mirrors of_code raid byte_product tree_memory tree_upkeep tree_perform tree_group
   tree_maintain tree_recover tree_format tree_shape tree_log tree_slot tree_is_free tree_first_free tree_in_use

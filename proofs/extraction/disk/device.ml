@@ -54,11 +54,11 @@ let open_file ?(sync = true) ?(fresh = 0) ?log ?(cut_after = ref None) ?(extent 
 let close device = Unix.close device.file
 let seek ?(from = 0) device at = ignore (Unix.lseek device.file (fst (device.extent at) + from) Unix.SEEK_SET)
 
-let rec transfer operation file bytes from =
-  if from < Bytes.length bytes then
-    match operation file bytes from (Bytes.length bytes - from) with
+let rec transfer operation file bytes from until =
+  if from < until then
+    match operation file bytes from (until - from) with
     | 0 -> raise Cut_off
-    | n -> transfer operation file bytes (from + n)
+    | n -> transfer operation file bytes (from + n) until
 
 let tick device =
   match !(device.cut_after) with
@@ -74,10 +74,22 @@ let read device address =
   | None ->
       let bytes = Bytes.create (snd (device.extent address)) in
       seek device address;
-      transfer Unix.read device.file bytes 0;
+      transfer Unix.read device.file bytes 0 (Bytes.length bytes);
       bytes
 
-let store device (address, bytes) = seek device address; transfer Unix.write device.file bytes 0
+(* In this order, except that blocks which follow each other in the file are written together. *)
+let run = Bytes.create 65536
+let store device writes =
+  let start = ref 0 and filled = ref 0 in
+  let write_run () =
+    ignore (Unix.lseek device.file !start Unix.SEEK_SET);
+    transfer Unix.write device.file run 0 !filled in
+  List.iter (fun (address, bytes) ->
+      let at = fst (device.extent address) and length = Bytes.length bytes in
+      if at <> !start + !filled || !filled + length > Bytes.length run then (write_run (); start := at; filled := 0);
+      Bytes.blit bytes 0 run !filled length;
+      filled := !filled + length) writes;
+  write_run ()
 
 let sector = 512
 
@@ -123,7 +135,7 @@ let store_unflushed device flags =
   record device ~flags 0 Bytes.empty;
   tick device;
   device.flushes <- device.flushes + 1;
-  List.iter (store device) (List.rev device.unflushed);
+  store device (List.rev device.unflushed);
   forget device
 
 let flush device =

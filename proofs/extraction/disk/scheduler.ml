@@ -8,6 +8,7 @@ let in_use = Maps.in_use
 
 type t = {
   mutable free_in : int array;  (* free places in each segment, as far as is known; [||] if it is not *)
+  mutable found : int list array;  (* which ones they were when they were counted *)
   mutable total : int;  (* their sum *)
   mutable at : int;  (* the segment that is being filled *)
   mutable holes : int list;  (* the free places that are left in it *)
@@ -15,18 +16,31 @@ type t = {
   mutable cleaned : bool;
 }
 
-let create () = { free_in = [||]; total = 0; at = 0; holes = []; collected = false; cleaned = false }
+let create () = { free_in = [||]; found = [||]; total = 0; at = 0; holes = []; collected = false; cleaned = false }
 let forget s = s.free_in <- [||]; s.holes <- []
 let width y = max 1 (Maps.shape y).segment_blocks
 let segment y place = place / width y
 let places_of y g = List.init (min (width y) ((Maps.shape y).data_blocks - (g * width y))) (fun i ->
   (g * width y) + i)
 
+(* The places that are free. They are asked for in the order of the map, a trie from the lowest bit on: the nodes
+   on the way to one are near those on the way to the next. *)
+let all_free y =
+  let places = (Maps.shape y).data_blocks in
+  let found = Bytes.make (places + 1) ' ' in
+  let rec visit key step =
+    if step <= places then (visit key (2 * step); visit (key + step) (2 * step))
+    else if 0 < key && key <= places && is_free y (key - 1) then Bytes.set found key 'f' in
+  visit 0 1;
+  fun place -> Bytes.get found (place + 1) = 'f'
+
 (* Counts the free places, where they are not known. *)
 let count s y =
   if s.free_in = [||] then begin
     let segments = ((Maps.shape y).data_blocks + width y - 1) / width y in
-    s.free_in <- Array.init segments (fun g -> List.length (List.filter (is_free y) (places_of y g)));
+    let is_free = all_free y in
+    s.found <- Array.init segments (fun g -> List.filter is_free (places_of y g));
+    s.free_in <- Array.map List.length s.found;
     s.total <- Array.fold_left ( + ) 0 s.free_in
   end
 
@@ -58,7 +72,8 @@ let rec places s y n =
   | [] when free_places s y <= 0 -> []
   | [] ->
       s.at <- emptiest s;
-      s.holes <- List.filter (is_free y) (places_of y s.at);
+      s.holes <- s.found.(s.at);
+      s.found.(s.at) <- [];
       if s.holes = [] then begin
         s.total <- s.total - s.free_in.(s.at);  (* the count was wrong *)
         s.free_in.(s.at) <- 0

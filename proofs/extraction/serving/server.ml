@@ -116,7 +116,7 @@ let serve ~folder ~socket ~answer ~close disk =
   List.iter (fun signal -> Sys.set_signal signal (Signal_handle (fun _ -> stopped := true)))
     [ Sys.sigterm; Sys.sigint ];
   Sys.set_signal Sys.sigpipe Signal_ignore;
-  Gc.set { (Gc.get ()) with space_overhead = 400; minor_heap_size = 1 lsl 20; max_overhead = 1_000_000 };
+  Gc.set { (Gc.get ()) with space_overhead = 1000; minor_heap_size = 1 lsl 20; max_overhead = 1_000_000 };
   Printf.eprintf "proved-disk: serving %s at nbd+unix:///?socket=%s\n%!" folder socket;
   let answer line = Yojson.Safe.to_string (Adapter.understood answer line) in
   Fun.protect ~finally:(fun () -> List.iter Unix.unlink [ socket; Control.socket folder ]; close ())
