@@ -315,7 +315,8 @@ def test_the_power_fails_at_the_end_of_long_requests() -> None:
 
 def test_what_was_seldom_asked_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of operations that follow each other, in as many requests. Scenes, the reads of whole views
-    and what follows a write or a snapshot at once are not led, and left out. Both counts are in the message.
+    and what follows a write or a snapshot at once are not led, and left out. Both counts are in the
+    message.
     """
     monkeypatch.setattr(swarm, "steps", lambda choose, scene: [])
     for not_led in ("END_ONE_IN", "ANEW_ONE_IN"):
