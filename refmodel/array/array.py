@@ -208,7 +208,8 @@ class Array(Generic[G]):
         member.activate()
         self._lack_nothing(member)
         self.roster.save()
-        self.events.emit("active", device=member.index)
+        if member.state is ComponentState.ACTIVE:  # else its device has gone meanwhile
+            self.events.emit("active", device=member.index)
 
     def verify_label(self, member: Member) -> bool:
         """Rewrite the label of a member if it is wrong; return whether it was.

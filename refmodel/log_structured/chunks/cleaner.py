@@ -67,7 +67,7 @@ class Cleaner:
             self._chunks.destage_full()
             return True
         self._forget_dead()
-        if len(self._emptied) > 1 or self._victim is not None and self._chunks.moving:
+        if self._chunks.moving and (len(self._emptied) > 1 or self._victim is not None):
             self._chunks.destage_moving()
             return True
         return False

@@ -56,6 +56,34 @@ def test_a_device_that_missed_nothing_becomes_active_without_copies(
     assert one.states() == ["active"] * 3 and one.bytes("resync") == 0
 
 
+def test_a_device_that_leaves_while_it_becomes_active_is_not_called_active(
+    tracked: Callable[..., TrackedDisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves while the record that calls it active is written."""
+    one = tracked("raid5-2+1")
+    one.fill()
+    one.disk.checkpoint()
+    one.disk.fail(2)
+    one.disk.return_(2)
+    array, save = one.disk.array, one.disk.array.roster.save
+    told: list[dict[str, Any]] = []
+    array.events.record = told
+
+    def save_and_leave() -> None:
+        if one.states()[2] == "active":
+            array.fail(2, "absent")
+        save()
+
+    monkeypatch.setattr(array.roster, "save", save_and_leave)
+    one.disk.settle()
+    of_it = [event["event"] for event in told if event.get("device") == 2]
+    assert of_it[-1] == "fail" and "active" not in of_it and one.states()[2] == "absent"
+    monkeypatch.setattr(array.roster, "save", save)
+    one.disk.return_(2)
+    one.disk.settle()
+    assert one.states()[2] == "active" and one.is_right()
+
+
 def test_a_device_that_leaves_again_before_it_is_active_misses_what_a_checkpoint_covers(
     tracked: Callable[..., TrackedDisk],
 ) -> None:

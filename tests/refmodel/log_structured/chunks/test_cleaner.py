@@ -49,3 +49,17 @@ def test_no_more_is_moved_than_the_free_segments_take(
         for _ in range(choice.randrange(4)):
             cleaner.clean()
             assert len(chunks.bank) + len(chunks.moving) <= segments.free_count * segments.units
+
+
+def test_nothing_is_gained_from_victims_that_are_not_dead_though_nothing_moves(
+    make: Callable[..., LogStructuredDisk],
+) -> None:
+    """Their usage may be wrong where devices lost what they said was durable."""
+    disk = make(20, segment_blocks=4, segments=12)
+    for lba in range(20):
+        disk.write(lba, block(lba))
+    disk.checkpoint()
+    cleaner, sealed = disk.cleaner, disk.state.segments.sealed
+    for segment, usage in list(sealed.items())[:3]:
+        cleaner._emptied[segment] = usage.filled
+    assert not cleaner.clean()
