@@ -111,14 +111,13 @@ def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
 def disputed(
     batch: list[Trace], judges: dict[str, Oracle]
 ) -> tuple[dict[int, str], list[dict[str, Opinion]]]:
-    """Return the traces on which judges differ, with the opinions, and all opinions by trace. A
-    judge that gave a trace up has no opinion on it."""
+    """Return the traces on which judges differ, with the opinions, and all opinions by trace."""
     given = {name: judge(batch) for name, judge in judges.items()}
     said = [{name: opinions[i] for name, opinions in given.items()} for i in range(len(batch))]
     return {
         i: "; ".join(f"{name}: {words(opinion)}" for name, opinion in each.items())
         for i, each in enumerate(said)
-        if len({opinion.at for opinion in each.values() if not opinion.unsure}) > 1
+        if len({(o.at, bool(o.unsure)) for o in each.values()}) > 1
     }, said
 
 
