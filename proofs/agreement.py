@@ -30,7 +30,7 @@ UNREAD = ("block", "refusal-without-a-fault")
 FEW_BLOCKS = 16
 IN_DOUBT = {"ok": False, "error": "unknown-outcome"}
 DOUBTFUL = ("write", "unmap", "snapshot", "delete", "revert", "flush")
-MOST_IN_DOUBT = 12  # operations of a trace; each doubles the disks that are possible, until a read
+MOST_IN_DOUBT = 8  # operations of a trace; each doubles the disks that are possible, until a read
 
 
 def driven(profile: str, seed: int, count: int, ops: int) -> list[Trace]:
