@@ -158,9 +158,11 @@ def _stay(places: Any, signs: Any, campaign: Connection) -> None:
     """Keep this worker on its processors, and show what it does.
 
     Ctrl-C is for the parent, and for a call under way. So is the end of the campaign, when the
-    parent closes its end of the pipe `campaign`. A worker whose parent is gone ends.
+    parent closes its end of the pipe `campaign`. SIGTERM, which `timeout` sends to all processes of
+    a group, ends a call under way and then the worker. A worker whose parent is gone ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _terminated)
     sys.unraisablehook = interrupts.unless_kept
     number, processors = places.get()
     os.sched_setaffinity(0, processors)
@@ -202,6 +204,22 @@ def _interrupted(number: int, frame: Any) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ended.set()
     interrupts.ask(number, frame)
+
+
+def _terminated(number: int, frame: Any) -> None:
+    """End the call under way, and then the process, once the parent has what the call returns."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def end() -> None:
+        _idle.wait(LONGEST_ENDING)
+        time.sleep(LOOK)
+        os._exit(0)
+
+    threading.Thread(target=end, daemon=True).start()
+    if not _ended.is_set():
+        _ended.set()
+        if not _idle.is_set():
+            _interrupted(number, frame)
 
 
 def on_cluster(address: str) -> Elsewhere:

@@ -1,8 +1,11 @@
-"""Targets in process that end the process, print, hang in C, or are no targets at all."""
+"""Targets in process that end the process, print, hang in C, or are no targets at all; a call that
+waits for an interrupt."""
 
 import multiprocessing
 import os
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 from conformance.examples.list_disk import ListDisk
@@ -101,3 +104,13 @@ class WithoutHello:
 
 class WithoutArguments:
     pass
+
+
+def until_interrupted(begun: Path) -> str:
+    """Sleep, and say that it was interrupted; `begun` is a file that it makes before."""
+    try:
+        begun.touch()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "not interrupted"

@@ -14,6 +14,7 @@ from conformance.campaign.random_campaign import campaign
 from conformance.campaign.results import Campaign
 from conformance.judging.oracles import named
 from conformance.targets import resolve
+from support import rude_targets
 
 ROOT = Path(__file__).parents[3]
 
@@ -106,6 +107,24 @@ def test_no_worker_is_left(tmp_path: Path, number: signal.Signals) -> None:
         for pid in (process.pid, *workers_of):
             if _lives(pid):
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_a_worker_that_is_terminated_hands_over_what_it_did(tmp_path: Path) -> None:
+    """`timeout` sends SIGTERM to the workers, too, not only to the campaign."""
+    crowd = workers.on_this_machine(1)
+    try:
+        future = crowd.submit(rude_targets.until_interrupted, begun := tmp_path / "begun")
+        started = time.monotonic()
+        while not begun.exists() and time.monotonic() < started + 30:
+            time.sleep(0.1)
+        (worker,) = _children(os.getpid())
+        os.kill(worker, signal.SIGTERM)
+        assert future.result(timeout=20) == "interrupted"
+        while _lives(worker) and time.monotonic() < started + 60:
+            time.sleep(0.1)
+        assert not _lives(worker)
+    finally:
+        crowd.close()
 
 
 def _children(pid: int) -> list[int]:
