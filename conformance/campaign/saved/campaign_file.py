@@ -83,7 +83,7 @@ class Kept:
             raise BadKept(f"{self._path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             raise BadKept(
-                f"{self._path}: no campaign that can go on: it is damaged, or another file: "
+                f"{self._path}: no campaign that can go on: it is damaged, or of another kind: "
                 "give another file, or remove it"
             ) from None
 

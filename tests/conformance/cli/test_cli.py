@@ -194,14 +194,6 @@ def test_wrong_usage_is_two(words: list[str], says: str, monkeypatch: pytest.Mon
     assert "Traceback" not in result.output
 
 
-def test_a_program_without_exec_is_told_how_to_start_it(tmp_path: Path) -> None:
-    program = tmp_path / "disk"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    result = call("doctor", "--target", program)
-    assert result.exit_code == 2 and f"give exec:{program}" in "".join(result.output.split("\n"))
-
-
 def test_a_folder_is_replayed(tmp_path: Path) -> None:
     faulty = f"exec:python3 {SCRIPT} unmap-ignored"
     call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
