@@ -10,6 +10,9 @@ from typing import Any
 
 import click
 
+from refmodel import __version__
+from refmodel.core.standard_output import give_up_if_unwritable
+
 COMMANDS = {
     "run": "run",
     "check": "recorded",
@@ -30,8 +33,6 @@ REFUSALS = (
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from refmodel import __version__  # it loads the engine, which no other option needs
-
         click.echo(f"conformance {__version__}")
         context.exit()
 
@@ -97,24 +98,18 @@ def _ended_in_a_line(context: click.Context) -> Iterator[None]:
         click.echo("inconclusive: interrupted", err=True)
         context.exit(INTERRUPTED)
     except BrokenPipeError:
-        _give_up_output()
+        give_up_if_unwritable()
         context.exit(INCONCLUSIVE)
     except OSError as error:
         if error.errno not in REFUSALS:
             raise
-        _give_up_output()
+        give_up_if_unwritable()
         what = error.filename or "the output or a file"
         click.echo(f"inconclusive: the host refuses {what}: {error.strerror}", err=True)
         context.exit(INCONCLUSIVE)
     except MemoryError:
         click.echo("inconclusive: the host refuses memory", err=True)
         context.exit(INCONCLUSIVE)
-
-
-def _give_up_output() -> None:
-    from refmodel.core.standard_output import give_up_if_unwritable  # it loads the engine
-
-    give_up_if_unwritable()
 
 
 @click.group(

@@ -2,12 +2,13 @@
 
 import click
 
-from conformance.campaign.overlap import Wrong, drive
+from conformance.campaign.overlap import BLOCKS, Wrong, drive
 from conformance.cli.parameters import STATUS
 from conformance.judging.linearizable import judge
 from conformance.media import nbd
 
 PATIENCE = 20.0  # seconds for an answer
+SECTOR = 512  # bytes of a block, as `drive` has by default
 
 
 @click.command()
@@ -37,12 +38,16 @@ PATIENCE = 20.0  # seconds for an answer
 def overlap(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
     """Judge overlapping requests to an NBD device.
 
-    The device has to be zero-filled, and is overwritten.
+    The first 5 blocks of the device are overwritten. They have to be zero-filled: otherwise
+    nothing is written, and the result is inconclusive.
 
     It passes if there is an order of the requests in which every answer is right.
 
     Exit status: 0 pass, 1 fail, 3 inconclusive."""
     try:
+        if _in_use(uri):
+            click.echo("inconclusive: the device is not zero-filled: nothing is written", err=True)
+            context.exit(STATUS["inconclusive"])
         history = drive(lambda: nbd.NbdDevice(uri, PATIENCE), threads, requests, seed)
         opinion = judge(history)
     except Wrong as wrong:
@@ -62,3 +67,12 @@ def overlap(context: click.Context, uri: str, threads: int, requests: int, seed:
             f"{call.returned} ns"
         )
     context.exit(STATUS[opinion.verdict])
+
+
+def _in_use(uri: str) -> bool:
+    """Return whether a block that the requests would overwrite is not zero-filled."""
+    device = nbd.NbdDevice(uri, PATIENCE)
+    try:
+        return any(device.read(0, BLOCKS * SECTOR))
+    finally:
+        device.close()

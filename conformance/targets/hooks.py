@@ -311,7 +311,8 @@ class HooksTarget:
                 self._raise_refusal(str(error))
                 if error.errno == errno.ENOENT:
                     raise _Refusal("no-such-snapshot", f"{place}: {error}") from None
-            raise TargetFailure("exit", f"cannot open {place}: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else ""
+            raise TargetFailure("exit", f"cannot open {place}: {reason or error}") from None
         return self._devices[view]
 
     def _connected(self, place: str, writable: bool, most: int | None = None) -> BlockDevice:

@@ -65,4 +65,10 @@ def _schema() -> Any:
 def _complaint(error: fastjsonschema.JsonSchemaValueException) -> str:
     name = error.name or ""
     where = name.removeprefix("data").removeprefix(".") or "the file"
+    if error.rule == "required":
+        lacking = sorted(set(error.rule_definition) - set(error.value))
+        return f"{where} lacks {', '.join(lacking)}"
+    if error.rule == "additionalProperties" and error.rule_definition is False:
+        unknown = sorted(set(error.value) - set(error.definition["properties"]))
+        return f"{where} has unknown keys: {', '.join(unknown)}"[:300]
     return f"{where} {error.message.removeprefix(name).strip()}"[:300]

@@ -81,7 +81,8 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
     if not all(counts) or sum(counts) * size < sum(lengths):
         wrong = next(length for length in lengths if length % size or not length)
         raise BadRequest(
-            f"a write is a whole number of blocks of {size} bytes; this one has {wrong} bytes"
+            f"a write is a whole number of blocks of {size} bytes, and at least one; "
+            f"this one has {wrong} bytes"
         )
     require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

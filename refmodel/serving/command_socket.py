@@ -55,8 +55,12 @@ class CommandSocket:
         # that exists was left behind by a process that was killed.
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX)
-        with _short_path(folder) as address:
-            self._socket.bind(address)
+        try:
+            with _short_path(folder) as address:
+                self._socket.bind(address)
+        except OSError as error:
+            self._socket.close()
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
         self._path.chmod(0o600)
         self._socket.listen()
         self._socket.setblocking(False)

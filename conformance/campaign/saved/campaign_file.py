@@ -79,9 +79,12 @@ class Kept:
                 for (trace, how), verdict in zip(failed, verdicts[len(whole) :], strict=True)
             ]
             return int(held["next"])
-        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        except OSError as error:
+            raise BadKept(f"{self._path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             raise BadKept(
-                f"{self._path}: no campaign that can go on: {type(error).__name__}: {error}"
+                f"{self._path}: no campaign that can go on: it is damaged, or of another kind: "
+                "give another file, or remove it"
             ) from None
 
     def save(self, plan: Plan, result: Campaign, following: int) -> None:

@@ -160,9 +160,12 @@ def test_it_goes_on_where_it_was(tmp_path: Path, target: str) -> None:
     for count in (batches.MOST_TRACES, batches.MOST_TRACES + 60, COUNT):
         result = run(target, count=count, kept=Kept(file))
     assert essence(once) == essence(result)
-    file.write_text(file.read_text()[:-40])
-    with pytest.raises(BadKept, match="no campaign that can go on"):
-        run(target, kept=Kept(file))
+    whole = file.read_bytes()
+    for damaged in (whole[:-40], b"\xff" + whole, b"[]", b""):
+        file.write_bytes(damaged)
+        with pytest.raises(BadKept, match="no campaign that can go on") as said:
+            run(target, kept=Kept(file))
+        assert "Error" not in str(said.value), "the words of Python's errors explain nothing"
 
 
 def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:

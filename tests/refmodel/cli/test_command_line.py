@@ -263,7 +263,13 @@ def test_nobody_reads_the_output(disk: Path) -> None:
 @pytest.mark.parametrize(
     "redirected, words, status, message",
     [
-        ("<&-", "write {disk} 0", 1, "refmodel: bad-request: a write is a whole number of blocks"),
+        (
+            "<&-",
+            "write {disk} 0",
+            1,
+            "refmodel: bad-request: a write is a whole number of blocks of 4096 bytes, and at "
+            "least one; this one has 0 bytes\n",
+        ),
         ("<&-", "adapter", 0, ""),
         (">&-", "status {disk}", 1, "refmodel: output: Bad file descriptor"),
         (">&-", "read {disk} 0", 1, "refmodel: output: Bad file descriptor"),

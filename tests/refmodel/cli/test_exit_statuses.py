@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -159,3 +160,16 @@ def test_sigterm_leaves_no_folder_behind(tmp_path: Path, words: list[str]) -> No
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, b"refmodel: interrupted\n")
     assert not any(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_the_engine_is_imported_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [*ENGINE, "--version"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, "refmodel: interrupted\n")
