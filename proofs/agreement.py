@@ -30,7 +30,9 @@ UNREAD = ("block", "refusal-without-a-fault")
 FEW_BLOCKS = 16
 IN_DOUBT = {"ok": False, "error": "unknown-outcome"}
 DOUBTFUL = ("write", "unmap", "snapshot", "delete", "revert", "flush")
-MOST_IN_DOUBT = 8  # operations of a trace; each doubles the disks that are possible, until a read
+# Operations of a trace. Each doubles the disks that are possible, until a read. A power cut adds a
+# disk for each point at which it may have come, and the certified checker keeps equal ones.
+MOST_IN_DOUBT = 8
 
 
 def driven(profile: str, seed: int, count: int, ops: int) -> list[Trace]:

@@ -13,6 +13,7 @@ from conformance.targets.base import RAISED, Message, Target, TargetFailure, Unu
 
 HOT = 4  # blocks that all threads meet in
 BLOCKS = HOT + 1  # a request has up to two
+SECTOR = 512  # bytes of a block, unless told otherwise
 
 
 class Wrong(Exception):
@@ -111,7 +112,7 @@ def _done(target: Target, request: Message) -> Message:
 
 
 def drive(
-    connect: Callable[[], Any], threads: int, requests: int, seed: int, block_size: int = 512
+    connect: Callable[[], Any], threads: int, requests: int, seed: int, block_size: int = SECTOR
 ) -> list[Call]:
     """Send requests to the first blocks of the device, from threads with a connection each.
 

@@ -2,13 +2,12 @@
 
 import click
 
-from conformance.campaign.overlap import BLOCKS, Wrong, drive
+from conformance.campaign.overlap import BLOCKS, SECTOR, Wrong, drive
 from conformance.cli.parameters import STATUS
 from conformance.judging.linearizable import judge
 from conformance.media import nbd
 
 PATIENCE = 20.0  # seconds for an answer
-SECTOR = 512  # bytes of a block, as `drive` has by default
 
 
 @click.command()
@@ -38,8 +37,8 @@ SECTOR = 512  # bytes of a block, as `drive` has by default
 def overlap(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
     """Judge overlapping requests to an NBD device.
 
-    The first 5 blocks of the device are overwritten. They have to be zero-filled: otherwise
-    nothing is written, and the result is inconclusive.
+    The first 5 blocks of 512 bytes are overwritten. They have to be zero-filled: otherwise nothing
+    is written, and the result is inconclusive.
 
     It passes if there is an order of the requests in which every answer is right.
 
