@@ -34,7 +34,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
         ("never", ", ".join(never) or "nothing: every outcome happened"),
         (
             "worth",
-            f"no chance is known: {unlike}, unlike in the self-test"
+            f"the chance to find a bug is not known: the self-test {unlike}"
             if unlike
             else f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
             f"self-test with a chance of {percent(chance(traces))} ({bugs} planted bugs{where})",
@@ -53,18 +53,18 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
 
 
 def _unlike_the_self_test(campaign: Campaign) -> str:
-    """Return in which way the run asked for less than the self-test did; "" if in none."""
+    """Return what the self-test did and the run did not; "" if nothing."""
     kind, _, options = campaign.target.partition(":")
     if campaign.without:
-        return f"{', '.join(campaign.without)} was left out"
-    if unused := [name for name in campaign.skipped if name in CAPABILITIES]:
-        return f"the run did not use {', '.join(unused)}"
+        return f"used {', '.join(campaign.without)}"
+    if lacks := [name for name in campaign.skipped if name in CAPABILITIES]:
+        return f"was of engines that offer {', '.join(lacks)}"
     if campaign.ops < OPS:
-        return f"traces had fewer than {OPS} operations"
+        return f"had traces of {OPS} operations and more"
     if not campaign.usual:
-        return "power cuts were left out, or there were fewer requests in flight"
+        return "had power cuts, and more requests in flight"
     if campaign.faults or kind == "refmodel" and "=" in options:
-        return "the engine was narrowed by options"
+        return "was of all engines with all options, and injected no faults"
     return ""
 
 

@@ -175,12 +175,12 @@ def test_printable() -> None:
 
 def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"without": ("snapshot", "unmap")}, "snapshot, unmap was left out"),
-        ({"skipped": ["device", "fua"]}, "the run did not use device, fua, unlike"),
-        ({"ops": 29}, "fewer than 30 operations"),
-        ({"usual": False}, "power cuts were left out, or"),
-        ({"target": "refmodel:layout=mirror"}, "narrowed by options"),
-        ({"faults": ("bit-flip",)}, "narrowed by options"),
+        ({"without": ("snapshot", "unmap")}, "the self-test used snapshot, unmap"),
+        ({"skipped": ["device", "fua"]}, "was of engines that offer device, fua"),
+        ({"ops": 29}, "had traces of 30 operations and more"),
+        ({"usual": False}, "had power cuts, and more"),
+        ({"target": "refmodel:layout=mirror"}, "of all engines with all options"),
+        ({"faults": ("bit-flip",)}, "injected no faults"),
     )
     for less, says in cases:
         lines = dict(worth.worth(replace(campaign, **less)))
