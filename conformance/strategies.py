@@ -18,20 +18,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from conformance.campaign.driver import Bench, ask
+from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import Trace, numbered
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.programs import generate, overlap, woven
 from conformance.programs.names import allowed, forbidden
 from conformance.targets import Factory
-from conformance.targets.base import Message, Target, Unusable
+from conformance.targets.base import Message, Unusable
 
 OPS = 30  # operations of a trace
 KINDS = ("plain", "woven", "racing")  # of programs; the wide ones do not shrink
 ALONE = 1  # the first so many send one request at a time
 KEPT = 64  # one operation of so many is left out; Hypothesis shrinks by leaving out more
 MOST_IN_FLIGHT = 4  # requests: the judge gives up on more of them more often
-BLOCKS = 16  # blocks of the disk of a state machine
+SIZES = (16, 5, 64, 300)  # blocks of the disk of a state machine
 
 
 class Broken(AssertionError):
@@ -106,83 +107,124 @@ def check(trace: Trace) -> None:
         raise Broken("\n".join([*numbered(trace.events), *verdict.words(trace)]))
 
 
-def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMachine]:
+@st.composite
+def _names(draw: st.DrawFn) -> str:
+    if draw(st.integers(0, 7)):
+        return draw(st.sampled_from(["s1", "s2", "s3"]))
+    choose = draw(st.randoms(use_true_random=False))
+    return allowed(choose) if draw(st.booleans()) else forbidden(choose, "s1")
+
+
+LBAS = st.integers(0, 300)
+NAMES = _names()
+# Where the power is cut in one operation of four: after so many device writes.
+CUTS = st.one_of(
+    *[st.none()] * 3,
+    st.fixed_dictionaries({"after": st.integers(1, 12), "seed": st.integers(0, 255)}),
+)
+
+
+def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedStateMachine]:
     """Return a rule-based state machine that drives one target, an operation per rule, and judges
-    each answer. Its disk has `blocks` blocks.
+    each answer. Its disk has `blocks` blocks; by default Hypothesis draws a size of SIZES. It also
+    draws the options of the target, and where the power is cut if the target has `cuts`.
     """
+    sizes = st.just(blocks) if blocks is not None else st.sampled_from(SIZES)
 
     class VirtualDiskMachine(RuleBasedStateMachine):
         """Rules are the operations of the contract that the target declares."""
 
-        def __init__(self) -> None:
-            super().__init__()
-            self._target: Target = factory(factory.first)
+        @initialize(choose=st.randoms(use_true_random=False), blocks=sizes)
+        def create(self, choose: Any, blocks: int) -> None:
+            """Open the target with some of its options, and create a disk, zero-filled."""
+            self._bench, options = Bench(factory), factory.draw(choose)
+            self._target = self._bench.on(options)
             hello = {key: value for key, value in self._target.hello.items() if key != "ok"}
-            self._trace = Trace(hello, [], 0, dict(factory.first))
-            self._tag = 0
+            self._trace = Trace(hello, [], 0, options)
+            self._cuts = self._bench.cuts(options)
+            self._blocks, self._tag = blocks, 0
             self._lacking: dict[int, bool] = {}  # device that failed -> whether it is back
+            self.send("create", blocks=blocks)
 
         def declares(self, capability: str) -> bool:
             """Return whether the target declares the capability."""
             return capability in self._trace.hello["capabilities"]
 
-        def send(self, op: str, **fields: Any) -> None:
-            """Send one request and judge the trace so far. Raises Broken."""
-            trace = self._trace
+        def send(self, op: str, cut: Message | None = None, **fields: Any) -> bool:
+            """Send one request and judge the trace so far. Return whether it was answered ok.
+
+            The disk recovers from a power cut at once. Raises Broken."""
+            trace, request = self._trace, {"op": op, **fields}
+            if cut and self._cuts and self.declares("crash"):
+                request["cut"] = cut
             trace.events.append(
-                ask(self._target, {"op": op, **fields}, trace.hello, len(trace.events), 0)
+                ask(self._target, request, trace.hello, len(trace.events), trace.seed or 0)
             )
             check(trace)
-
-        @initialize()
-        def create(self) -> None:
-            """Create a disk, zero-filled."""
-            self.send("create", blocks=blocks)
-
-        @rule(lba=st.integers(0, blocks), count=st.integers(1, 4), fua=st.booleans())
-        def write(self, lba: int, count: int, fua: bool) -> None:
-            """Write new data, durable if declared; past the end it has to be refused."""
-            tags = list(range(self._tag + 1, self._tag + 1 + count))
-            self._tag += count
-            durable = {"fua": True} if fua and self.declares("fua") else {}
-            self.send("write", lba=lba, tags=tags, **durable)
+            result = trace.events[-1]["result"]
+            if result is None:
+                self.send("crash")
+            return result is not None and bool(result["ok"])
 
         @rule(
-            lba=st.integers(0, blocks), count=st.integers(1, blocks), name=NAMES, old=st.booleans()
+            lba=LBAS,
+            count=st.integers(1, 4),
+            long=st.booleans(),
+            alike=st.booleans(),
+            fua=st.booleans(),
+            cut=CUTS,
         )
+        def write(
+            self, lba: int, count: int, long: bool, alike: bool, fua: bool, cut: Message | None
+        ) -> None:
+            """Write new data, or a block that is the same everywhere; durable if declared. Past the
+            end it has to be refused. A long write is of quarters of the disk."""
+            if long:
+                count = max(1, self._blocks * count // 4)
+            tags = list(range(self._tag + 1, self._tag + 1 + count))
+            self._tag += count
+            if alike:
+                tags = [count * ALIKE] * count
+            durable = {"fua": True} if fua and self.declares("fua") else {}
+            self.send("write", cut, lba=self._at(lba, count), tags=tags, **durable)
+
+        @rule(lba=LBAS, count=st.integers(1, 16), name=NAMES, old=st.booleans())
         def read(self, lba: int, count: int, name: str, old: bool) -> None:
             """Read live or a snapshot."""
-            view = {"view": name} if old and self.declares("snapshot") else {}
-            self.send("read", lba=lba, count=count, **view)
+            view: dict[str, Any] = {"view": name} if old and self.declares("snapshot") else {}
+            self.send("read", lba=self._at(lba, count), count=count, **view)
 
         @rule(name=NAMES)
         def read_back(self, name: str) -> None:
             """Read all of live, and of one snapshot."""
-            self.send("read", lba=0, count=blocks)
+            self.send("read", lba=0, count=self._blocks)
             if self.declares("snapshot"):
-                self.send("read", lba=0, count=blocks, view=name)
+                self.send("read", lba=0, count=self._blocks, view=name)
 
         @precondition(lambda self: self.declares("unmap"))
-        @rule(lba=st.integers(0, blocks), count=st.integers(1, blocks))
-        def unmap(self, lba: int, count: int) -> None:
+        @rule(lba=LBAS, count=st.integers(1, 16), cut=CUTS)
+        def unmap(self, lba: int, count: int, cut: Message | None) -> None:
             """Unmap blocks, which read as zeroes from now on."""
-            self.send("unmap", lba=lba, count=count)
+            self.send("unmap", cut, lba=self._at(lba, count), count=count)
 
-        @rule(op=st.sampled_from(["snapshot", "delete", "revert"]), name=NAMES)
-        def change_views(self, op: str, name: str) -> None:
+        @rule(op=st.sampled_from(["snapshot", "delete", "revert"]), name=NAMES, cut=CUTS)
+        def change_views(self, op: str, name: str, cut: Message | None) -> None:
             """Do a snapshot operation, if the target declares it."""
             if self.declares(op):
-                self.send(op, name=name)
+                self.send(op, cut, name=name)
 
-        @rule(op=st.sampled_from(["flush", "restart", "crash", "clean", "checkpoint", "scrub"]))
-        def upkeep(self, op: str) -> None:
+        @rule(
+            op=st.sampled_from(["flush", "restart", "crash", "clean", "checkpoint", "scrub"]),
+            cut=CUTS,
+        )
+        def upkeep(self, op: str, cut: Message | None) -> None:
             """Do what leaves the views as they are, or what the crash profile says; if the target
             declares it.
             """
             if op == "crash" and self._trace.hello["crash_profile"] is None:
                 return
             if self.declares("clean" if op == "checkpoint" else op):
-                self.send(op)
+                self.send(op, cut)
 
         @precondition(lambda self: self.declares("device"))
         @rule(
@@ -200,30 +242,23 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
                     self.send("fail", device=device, mode=mode)
                     self._lacking[device] = False
             elif away:
-                self.send(back, device=away[device % len(away)])
-                self._lacking[away[device % len(away)]] = True
+                device = away[device % len(away)]
+                self._lacking[device] = self.send(back, device=device)
 
         @precondition(lambda self: self.declares("device") and all(self._lacking.values()))
-        @rule()
-        def settle(self) -> None:
+        @rule(cut=CUTS)
+        def settle(self, cut: Message | None) -> None:
             """Let the devices that are back catch up."""
-            self.send("settle")
-            self._lacking.clear()
+            if self.send("settle", cut):
+                self._lacking.clear()
 
         def teardown(self) -> None:
             """Put the target away."""
-            self._target.close()
+            self._bench.clear()
+
+        def _at(self, lba: int, count: int) -> int:
+            """Return where `count` blocks begin: on the disk, or past its end by one."""
+            return lba % max(1, self._blocks - count + 2)
 
     VirtualDiskMachine.__name__ = f"Machine[{factory.name}]"
     return VirtualDiskMachine
-
-
-@st.composite
-def _names(draw: st.DrawFn) -> str:
-    if draw(st.integers(0, 7)):
-        return draw(st.sampled_from(["s1", "s2", "s3"]))
-    choose = draw(st.randoms(use_true_random=False))
-    return allowed(choose) if draw(st.booleans()) else forbidden(choose, "s1")
-
-
-NAMES = _names()

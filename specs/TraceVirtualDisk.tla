@@ -112,24 +112,32 @@ ReadAhead(image) ==                 \* In place of Resolutions.
         open == {l \in DOMAIN image.live : Cardinality(candidates[l]) > 1}
     IN  {[live |-> f, snaps |-> image.snaps] : f \in Choices(some, open, candidates)}
 ----------------------------------------------------------------------------
-(* Devices: which have failed, and which of those are back but not settled.*)
+(* Devices: which have failed, which of those are back but not settled, and *)
+(* which may be back, since the answer left that open.                      *)
 
 RECURSIVE Devices(_)
 Devices(n) ==       \* After the first n events.
-    IF n = 0 THEN [failed |-> {}, back |-> {}, lost |-> FALSE]
+    IF n = 0 THEN [failed |-> {}, back |-> {}, asked |-> {}, lost |-> FALSE]
     ELSE LET before == Devices(n - 1)
              e == Events[n]
+             r == Result(e)
              tolerated == IF "tolerates" \in DOMAIN Hello THEN Hello.tolerates ELSE 0
+             inDoubt == r \in {"cut", "unknown-outcome"}
              failed == before.failed \union {e.device}
-         IN  CASE Result(e) = "cut" -> before
-               [] e.op = "fail" ->
-                    [before EXCEPT !.failed = failed, !.back = @ \ {e.device}]
-               [] e.op = "return" ->
-                    [before EXCEPT !.back = @ \union ({e.device} \cap before.failed)]
-               [] e.op = "replace" ->
-                    [failed |-> failed, back |-> before.back \union {e.device},
-                     lost |-> before.lost \/ Cardinality(failed) > tolerated]
-               [] e.op = "settle" /\ Result(e) = "ok" ->
+             \* Within tolerance a refusal says that it is back, if it may have come back before.
+             repeated == e.device \in before.asked /\ Cardinality(before.failed) <= tolerated /\ ~before.lost
+             Brought(all) ==
+                CASE e.device \notin all.failed -> all
+                  [] inDoubt                    -> [all EXCEPT !.asked = @ \union {e.device}]
+                  [] r = "ok" \/ repeated       -> [all EXCEPT !.back = @ \union {e.device}]
+                  [] OTHER                      -> all
+         IN  CASE e.op = "fail" ->
+                    [before EXCEPT !.failed = failed, !.back = @ \ {e.device}, !.asked = @ \ {e.device}]
+               [] e.op = "replace" /\ (r = "ok" \/ inDoubt) ->
+                    Brought([before EXCEPT !.failed = failed,
+                                           !.lost = @ \/ Cardinality(failed) > tolerated])
+               [] e.op \in {"return", "replace"} -> Brought(before)
+               [] e.op = "settle" /\ r = "ok" ->
                     [before EXCEPT !.failed = @ \ before.back, !.back = {}]
                [] OTHER -> before
 

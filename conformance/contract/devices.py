@@ -1,7 +1,9 @@
 """Devices that fail and come back, and hints: operations that do not change the disk's content.
 
-Devices are counted so as never to accuse wrongly: one that is returned or replaced counts as failed
-until the disk has settled.
+Devices are counted so as never to accuse wrongly. One that failed counts as failed until it is
+known to be returned or replaced, and the disk has settled. It is known if that was answered ok. It
+is also known if that was refused, but may have happened when it was asked for before: then the
+target refuses because the device is back. Beyond tolerance it may refuse for other reasons.
 """
 
 from typing import Any
@@ -15,23 +17,27 @@ def hint(state: State, event: Event, answer: str) -> States:
     """Return the states after an operation that changes no view, such as `fail` or `settle`."""
     if not state.power:
         return ()
-    failed, back, lost = state.devices
+    failed, back, asked, lost = state.devices
     device: int = event.get("device", -1)
-    if answer == "cut":  # it is not counted: a program sends it again before it reads
-        return (state._replace(power=False),)
+    open_ended = answer in ("cut", "unknown-outcome")
     match event["op"]:
         case "fail":
-            failed, back = failed | {device}, back - {device}
-        case "return" if device in failed:
-            back = back | {device}
-        case "replace":
-            lost = lost or len(failed | {device}) > state.rules.tolerates
-            failed, back = failed | {device}, back | {device}
+            failed, back, asked = failed | {device}, back - {device}, asked - {device}
+        case "return" | "replace":
+            if event["op"] == "replace" and (answer == "ok" or open_ended):
+                failed = failed | {device}
+                lost = lost or len(failed) > state.rules.tolerates
+            if device in failed and open_ended:
+                asked = asked | {device}
+            elif device in failed and (
+                answer == "ok" or device in asked and not beyond_tolerance(state)
+            ):
+                back = back | {device}
         case "settle" if answer == "ok":
             failed, back = failed - back, frozenset()
-        case _:
-            return (state,)
-    return (state._replace(devices=Devices(failed, back, lost)),)
+    if answer == "cut":
+        state = state._replace(power=False)
+    return (state._replace(devices=Devices(failed, back, asked, lost)),)
 
 
 def beyond_tolerance(state: State) -> bool:

@@ -89,6 +89,7 @@ class Devices(NamedTuple):
     back: frozenset[int] = (
         frozenset()
     )  # failed ones that were returned or replaced, until the next settle
+    asked: frozenset[int] = frozenset()  # failed ones that may have been returned or replaced
     lost: bool = False  # one was replaced while too many had failed: some data is gone for good
 
 

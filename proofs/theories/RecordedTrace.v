@@ -15,10 +15,11 @@ Inductive entry {V : Type} :=
   | Hint (r : answer).          (** tick, clean, checkpoint, stats *)
 Global Arguments entry : clear implicits.
 
-(** [back]: of the [failed], those that were returned or replaced and have not settled. [lost]: one was
-replaced while too many had failed, so that some data is gone for good. *)
-Record devices := Devices { failed : list nat; back : list nat; lost : bool }.
-Definition all_good : devices := Devices [] [] false.
+(** [back]: of the [failed], those that were returned or replaced and have not settled. [asked]: those that
+may be back, since the answer left it open. [lost]: one was replaced while too many had failed, so that some
+data is gone for good. *)
+Record devices := Devices { failed : list nat; back : list nat; asked : list nat; lost : bool }.
+Definition all_good : devices := Devices [] [] [] false.
 
 Definition beyond (tolerates : nat) (v : devices) : bool :=
   lost v || bool_decide (tolerates < length (failed v)).
@@ -26,17 +27,30 @@ Definition beyond (tolerates : nat) (v : devices) : bool :=
 Definition with_device (d : nat) (l : list nat) : list nat := if decide (d ∈ l) then l else d :: l.
 Definition without_device (d : nat) (l : list nat) : list nat := filter (λ x, x ≠ d) l.
 
-(** What an operation that was answered makes of the devices; one that was cut short is not counted. *)
+(** A device is asked to come back. It is back if the answer is ok. Within tolerance it is also back if that
+is refused, but may have happened before: that is why it is refused then. *)
+Definition brought (tolerates d : nat) (r : answer) (v : devices) : devices :=
+  let is_back := Devices (failed v) (with_device d (back v)) (asked v) (lost v) in
+  if decide (d ∉ failed v) then v
+  else match r with
+  | Ok => is_back
+  | Refused _ => if decide (d ∈ asked v ∧ beyond tolerates v = false) then is_back else v
+  | CutShort | UnknownOutcome => Devices (failed v) (back v) (with_device d (asked v)) (lost v)
+  end.
+
+(** What an operation makes of the devices. One that is told to fail counts as failed, whatever the answer. *)
 Definition devices_after {V} (tolerates : nat) (v : devices) (en : entry V) : devices :=
   match en with
   | Event (Create _) => all_good
-  | Event _ | Hint _ | Fail _ CutShort | Return _ CutShort | Replace _ CutShort => v
-  | Fail d _ => Devices (with_device d (failed v)) (without_device d (back v)) (lost v)
-  | Return d _ => if decide (d ∈ failed v) then Devices (failed v) (with_device d (back v)) (lost v) else v
-  | Replace d _ =>
+  | Event _ | Hint _ => v
+  | Fail d _ =>
+      Devices (with_device d (failed v)) (without_device d (back v)) (without_device d (asked v)) (lost v)
+  | Return d r => brought tolerates d r v
+  | Replace d (Refused _ as r) => brought tolerates d r v
+  | Replace d r =>
       let bad := with_device d (failed v) in
-      Devices bad (with_device d (back v)) (lost v || bool_decide (tolerates < length bad))
-  | Settle Ok => Devices (filter (λ d, d ∉ back v) (failed v)) [] (lost v)
+      brought tolerates d r (Devices bad (back v) (asked v) (lost v || bool_decide (tolerates < length bad)))
+  | Settle Ok => Devices (filter (λ d, d ∉ back v) (failed v)) [] (asked v) (lost v)
   | Settle _ => v
   end.
 

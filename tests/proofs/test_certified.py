@@ -14,7 +14,7 @@ from conformance.cli import main
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import CLAUSES
 from conformance.judging.judge import judge
-from conformance.judging.oracles import Opinion, Oracle, certified, model
+from conformance.judging.oracles import Opinion, Oracle, certified, model, tlc
 from conformance.judging.orders import search
 from conformance.selftest.overlapping_histories import history
 from support.overlap import admitted, answered_meanwhile
@@ -103,6 +103,33 @@ def test_refusals_and_failures_are_judged_as_the_model_does(
     assert [
         opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])
     ] == [at, at]
+
+
+def of_devices(seed: int) -> Trace:
+    """Return a trace of devices that fail and come back, with any answers, and one lost read."""
+    choose = random.Random(seed)
+    events: list[Event] = [CREATE]
+    for _ in range(choose.randint(3, 9)):
+        kind = choose.choice(["fail", "fail", "return", "replace", "settle"])
+        event: Event = (
+            {"op": kind} if kind == "settle" else {"op": kind, "device": choose.randint(0, 2)}
+        )
+        if kind == "fail":
+            event["mode"] = choose.choice(["absent", "degraded"])
+        unknown = {"ok": False, "error": "unknown-outcome", "message": ""}
+        event["result"] = choose.choice([OK, OK, OK, REFUSED, REFUSED, unknown, None])
+        events.append(event)
+        if event["result"] is None:
+            events.append({"op": "crash", "result": OK})
+    hello = {"crash_profile": "ack", "capabilities": ["device", "crash"], "devices": 3}
+    return Trace({**hello, "tolerates": choose.randint(0, 2)}, [*events, LOST], seed, {})
+
+
+def test_it_agrees_on_which_devices_are_good() -> None:
+    some = [of_devices(seed) for seed in range(400)]
+    said = {name: [each.at for each in judge(some)] for name, judge in judges().items()}
+    assert said["certified"] == said["model"] and len({at is None for at in said["model"]}) == 2
+    assert [each.at for each in tlc.judge(some[:40])] == said["model"][:40]
 
 
 def overlapped(seed: int, requests: int, **shape: Any) -> Trace:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.contract import model
 from conformance.contract.trace import Event
+from support.model_steps import hello, op, run
 
 SIZE, VALUES, NAMES = 2, (0, 1, 2), ("s", "t")
 CODES = ("out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request", "no-space")
@@ -241,35 +242,6 @@ def test_equal_to_the_specification(
     assert rejected > 1000 and crashes > 500 and longest == 39
 
 
-def hello(profile: str, **more: Any) -> dict[str, Any]:
-    return {"crash_profile": profile, "capabilities": []} | more
-
-
-def run(profile: str, *events: Event, **more: Any) -> int | None:
-    """Return the index of the first event that is not allowed after create of 4 blocks, or None."""
-    states = model.init(hello(profile, **more))
-    for index, event in enumerate([{"op": "create", "blocks": 4, "result": {"ok": True}}, *events]):
-        states = model.step(states, event)
-        if not states:
-            return index
-    return None
-
-
-def op(kind: str, result: str | None = "ok", **fields: Any) -> Event:
-    answer: dict[str, Any] | None = (
-        None
-        if result is None
-        else {"ok": True}
-        if result == "ok"
-        else {"ok": False, "error": result}
-    )
-    if kind == "read" and result == "ok":
-        assert answer is not None
-        answer["tags"] = fields.pop("tags")
-        fields["count"] = len(answer["tags"])
-    return {"op": kind, **fields, "result": answer}
-
-
 def test_a_write_with_fua_is_durable_and_nothing_else_becomes_so() -> None:
     first, durable = op("write", lba=0, tags=[1]), op("write", lba=1, tags=[2], fua=True)
     for profile in ("prefix", "block"):
@@ -346,27 +318,6 @@ def test_reads_flushes_and_deletes_have_no_excuse() -> None:
     assert run("ack", op("flush", "no-space")) == 1
     assert run("ack", op("snapshot", name="s"), op("delete", "no-space", name="s")) == 2
     assert run("ack", op("read", "data-lost", lba=0, count=1)) == 1
-
-
-def test_data_may_be_lost_only_beyond_what_is_tolerated() -> None:
-    lost, fail = op("read", "data-lost", lba=0, count=1), op("fail", device=1, mode="absent")
-    assert run("ack", fail, lost, tolerates=1) == 2
-    assert run("ack", fail, op("fail", device=2, mode="absent"), lost, tolerates=1) is None
-    both = [fail, op("fail", device=2, mode="absent"), op("return", device=1)]
-    assert run("ack", *both, lost, tolerates=1) is None, (
-        "a device that is back is not in sync before it settled"
-    )
-    assert run("ack", *both, op("settle"), lost, tolerates=1) == 5
-    write = op("write", "data-lost", lba=0, tags=[1])
-    assert run("ack", *both[:2], write, tolerates=1) == 3, "a change is no read"
-
-
-def test_a_disk_that_cannot_be_opened_does_not_know_its_views_or_its_size() -> None:
-    both = [op("fail", device=device, mode="absent") for device in (1, 2)]
-    for unknown in ({"lba": 0, "view": "s"}, {"lba": 99}):
-        lost = op("read", "data-lost", count=1, **unknown)
-        assert run("ack", *both, lost, tolerates=1) is None
-        assert run("ack", both[0], lost, tolerates=1) == 2
 
 
 def test_unsupported_is_for_what_was_not_declared() -> None:

@@ -1,0 +1,94 @@
+"""An array that does by chance all that is allowed passes: no correct target is accused."""
+
+import random
+from typing import Any
+
+import pytest
+
+from conformance.campaign.random_campaign import campaign
+from conformance.contract import model
+from conformance.judging.oracles import named
+from conformance.targets import Factory
+from conformance.targets.base import Message, PowerCut
+from conformance.targets.model import ModelTarget
+
+DEVICE_OPS = ("fail", "return", "replace", "settle", "tick")
+BACK = "back"  # of a device that lacks something until the disk has settled
+
+
+class FreeArray(ModelTarget):
+    """The contract as an array of devices. What the contract leaves open, it does by chance."""
+
+    knobs = {**ModelTarget.knobs, "tolerates": [0, 1, 2], "obliging": [0, 1]}
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.hello |= {"devices": 4, "tolerates": options["tolerates"]}
+        self.hello["capabilities"] = [*self.hello["capabilities"], "device", "scrub"]
+        self._states = model.init(self.hello)
+        self._refuses = 0.0 if options["obliging"] else 0.5  # what it may refuse
+        self._forget()
+
+    def _forget(self) -> None:
+        self._luck = random.Random(self._seed)
+        self._lacking: dict[int, str] = {}  # device -> absent, degraded or back
+        self._lost = self._excused = False
+
+    @property
+    def _beyond(self) -> bool:
+        return self._lost or len(self._lacking) > self.hello["tolerates"]
+
+    def request(self, message: Message) -> Message:
+        op = message["op"]
+        if op == "create":
+            self._forget()
+        self._excused = self._excused or self._beyond
+        if op in DEVICE_OPS:
+            return self._of_devices(op, message)
+        if op == "scrub":
+            return self._answered(message, {"ok": True, "problems": []})
+        if op == "read" and self._beyond and self._luck.random() < 0.5:
+            return {"ok": False, "error": "data-lost"}
+        return super().request(message)
+
+    def _of_devices(self, op: str, message: Message) -> Message:
+        device, luck = message.get("device", -1), self._luck
+        state = self._lacking.get(device)
+        due = {"fail": state in (None, BACK), "settle": True, "tick": True}.get(
+            op, state == "absent"
+        )
+        if "cut" in message and luck.random() < 0.5:
+            if luck.random() < 0.5:
+                self._do(op, device, message)
+            self._states = model.step(self._states, {**message, "result": None})
+            raise PowerCut
+        if (not due or self._excused and op in ("fail", "return", "replace")) and (
+            luck.random() < self._refuses
+        ):
+            return self._answered(message, {"ok": False, "error": "bad-request"})
+        self._do(op, device, message)
+        return self._answered(message, {"ok": True})
+
+    def _do(self, op: str, device: int, message: Message) -> None:
+        if op == "fail":
+            self._lacking[device] = message["mode"]
+        elif op == "replace":
+            self._lacking[device] = BACK
+            self._lost = self._lost or self._beyond
+        elif op == "return" and device in self._lacking:
+            self._lacking[device] = BACK
+        elif op == "settle":
+            self._lacking = {one: how for one, how in self._lacking.items() if how != BACK}
+
+    def _answered(self, message: Message, result: Message) -> Message:
+        self._states = model.step(self._states, {**message, "result": result})
+        return result
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_array_that_does_all_that_is_allowed_passes(seed: int) -> None:
+    factory = Factory("free array", FreeArray, {"seed": seed}, FreeArray.knobs)
+    result = campaign(factory, count=100, ops=30, seed=seed, oracles={"model": named("model")})
+    assert result.verdict == "pass", result.failures and result.failures[0].verdict
+    refused = {op for op, answer in result.coverage if answer == "bad-request"}
+    assert refused >= {"fail", "return", "replace"}
