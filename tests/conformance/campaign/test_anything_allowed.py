@@ -4,7 +4,10 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
 
+from conformance import strategies
 from conformance.campaign.random_campaign import campaign
 from conformance.contract import model
 from conformance.judging.oracles import named
@@ -13,6 +16,12 @@ from conformance.targets.base import Message, PowerCut
 from conformance.targets.model import ModelTarget
 
 DEVICE_OPS = ("fail", "return", "replace", "settle", "tick")
+# With what. Beside them, requests with an outcome that is not known: any of their outcomes.
+MAY_BE_REFUSED = {
+    **dict.fromkeys(("write", "unmap", "snapshot", "revert"), "no-space"),
+    **dict.fromkeys(("delete", "flush"), "unknown-outcome"),
+    **dict.fromkeys(("clean", "checkpoint"), "data-lost"),
+}
 BACK = "back"  # of a device that lacks something until the disk has settled
 
 
@@ -49,6 +58,9 @@ class FreeArray(ModelTarget):
             return self._answered(message, {"ok": True, "problems": []})
         if op == "read" and self._beyond and self._luck.random() < 0.5:
             return {"ok": False, "error": "data-lost"}
+        seldom = op in MAY_BE_REFUSED and self._luck.random() < self._refuses / 20
+        if seldom and not model.faults_of(self._states[0], message):
+            return self._answered(message, {"ok": False, "error": MAY_BE_REFUSED[op]})
         return super().request(message)
 
     def _of_devices(self, op: str, message: Message) -> Message:
@@ -81,7 +93,11 @@ class FreeArray(ModelTarget):
             self._lacking = {one: how for one, how in self._lacking.items() if how != BACK}
 
     def _answered(self, message: Message, result: Message) -> Message:
-        self._states = model.step(self._states, {**message, "result": result})
+        """Note the answer, and return it. One of several outcomes is chosen by chance."""
+        if result.get("error") == "no-space" and self._luck.randrange(2):
+            result = {"ok": False, "error": "unknown-outcome"}
+        after = model.step(self._states, {**message, "result": result})
+        self._states = (self._luck.choice(after),)
         return result
 
 
@@ -92,3 +108,11 @@ def test_an_array_that_does_all_that_is_allowed_passes(seed: int) -> None:
     assert result.verdict == "pass", result.failures and result.failures[0].verdict
     refused = {op for op, answer in result.coverage if answer == "bad-request"}
     assert refused >= {"fail", "return", "replace"}
+
+
+def test_it_passes_the_state_machine() -> None:
+    machine = strategies.machine(Factory("free array", FreeArray, {"seed": 1}, FreeArray.knobs))
+    quick = settings(
+        max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(machine, settings=quick)

@@ -5,7 +5,6 @@ tiny disk.
 import random
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import pytest
 
