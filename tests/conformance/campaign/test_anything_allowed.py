@@ -41,7 +41,7 @@ class FreeArray(ModelTarget):
     def _forget(self) -> None:
         self._luck = random.Random(self._seed)
         self._lacking: dict[int, str] = {}  # device -> absent, degraded or back
-        self._lost = self._excused = False
+        self._lost = False
 
     @property
     def _beyond(self) -> bool:
@@ -51,7 +51,6 @@ class FreeArray(ModelTarget):
         op = message["op"]
         if op == "create":
             self._forget()
-        self._excused = self._excused or self._beyond
         if op in DEVICE_OPS:
             return self._of_devices(op, message)
         if op == "scrub":
@@ -66,15 +65,17 @@ class FreeArray(ModelTarget):
     def _of_devices(self, op: str, message: Message) -> Message:
         device, luck = message.get("device", -1), self._luck
         state = self._lacking.get(device)
-        due = {"fail": state in (None, BACK), "settle": True, "tick": True}.get(
-            op, state == "absent"
-        )
+        due = {
+            "fail": state in (None, BACK),
+            "return": state == "absent",
+            "replace": state in ("absent", "degraded"),
+        }.get(op, True)
         if "cut" in message and luck.random() < 0.5:
             if luck.random() < 0.5:
                 self._do(op, device, message)
             self._states = model.step(self._states, {**message, "result": None})
             raise PowerCut
-        if (not due or self._excused and op in ("fail", "return", "replace")) and (
+        if (not due or self._beyond and op in ("fail", "return", "replace")) and (
             luck.random() < self._refuses
         ):
             return self._answered(message, {"ok": False, "error": "bad-request"})
