@@ -23,10 +23,13 @@ from conformance.programs.wide_snapshots import SnapshotsWriter
 ABSENCES = (3, 10, 30, 100, 200)  # writes while a device is away
 PIECES = (1, 1, 1, 1, 2, 3, 8)  # blocks of one
 ROUNDS = (2, 4, 8)
-BETWEEN = (0, 0, 1, 2, 5, 20, 60)  # writes between two cuts, returns or failures of a round
+BETWEEN = (0, 0, 1, 2, 5, 20, 60)  # writes between two cuts, returns or failures of a round,
+NEXT_TO = (0, 0, 0, 1)  # or in every second program
 SHORT_ONE_IN = 3  # outages of ordinary programs: devices miss little, and catch up
 FEW = (0, 1, 1, 2, 5)  # writes that devices miss which then catch up
 RELAPSE_ONE_IN = 2  # one in so many times they go away again before they have caught up
+STORED_ONE_IN = 2  # outages: what was written is stored before the devices are back
+GROWN_ONE_IN = 3  # outages: a snapshot is taken just before, so that many nodes are to be stored
 OUTAGES = (2, 4, 6)  # of a walk
 STEPS = (4, 8, 16)  # of one of them, before all devices are let come back
 # What is drawn next, while all devices are sound, while some are away, while some are back and have
@@ -76,13 +79,14 @@ class DevicesWriter(SnapshotsWriter):
         """Cut the power in a change while all devices are there. Then take as many away as are
         tolerated, cut it again, and bring them back."""
         self._write_at(0, self._blocks)
+        between = self._one_of((BETWEEN, NEXT_TO))
         for _ in range(self._one_of(ROUNDS)):
-            self._write_some(self._one_of(BETWEEN))
+            self._write_some(self._one_of(between))
             self._cut_short()
-            self._write_some(self._one_of(BETWEEN))
+            self._write_some(self._one_of(between))
             for _ in range(self._array.tolerates):
                 self._add("fail")
-            self._write_some(self._one_of(BETWEEN))
+            self._write_some(self._one_of(between))
             self._open(("crash",))
             self._make_whole()
 
@@ -94,9 +98,12 @@ class DevicesWriter(SnapshotsWriter):
             self._catch_up_once()
 
     def _catch_up_once(self) -> None:
+        if "snapshot" in self._capabilities and rarely(self._choose, GROWN_ONE_IN):
+            self._add("snapshot")
+            self._write_some(self._one_of(FEW))
         for _ in range(1 + self._upto(self._array.tolerates - 1)):
             self._add("fail")
-        self._write_some(self._one_of(FEW))
+        self._miss_some()
         for _ in range(len(self._now.failed)):
             self._add(self._comes_back(), cut=self._cuts.wanted and self._upto(3) == 0)
         self._write_some(self._one_of(FEW))
@@ -104,16 +111,25 @@ class DevicesWriter(SnapshotsWriter):
         if relapse:
             self._relapse()
         self._add("settle", cut=self._cuts.wanted and not relapse and self._upto(3) > 0)
-        if self._upto(1):
+        opened = self._upto(3)  # 0 and 1: not at all
+        if opened == 2:
             self._open(("crash",))
         self._take_away()
+        if opened == 3:
+            self._open(("crash",))
         self._make_whole()
+
+    def _miss_some(self) -> None:
+        """Write while devices are away, and often store that."""
+        self._write_some(self._one_of(FEW))
+        if "clean" in self._capabilities and rarely(self._choose, STORED_ONE_IN):
+            self._add("checkpoint")
 
     def _relapse(self) -> None:
         """Let the devices that are back go away again before they have caught up, and return."""
         back = self._back()
         self._go(back)
-        self._write_some(self._one_of(FEW))
+        self._miss_some()
         for device in back:
             self._now.bring_back(device)
             self._requests.append({"op": "return", "device": device})
@@ -125,7 +141,7 @@ class DevicesWriter(SnapshotsWriter):
         for _ in range(1 + self._upto(2)):
             for _ in range(self._array.tolerates):
                 self._add("fail")
-            self._write_some(self._one_of(FEW))
+            self._miss_some()
             for _ in range(len(self._now.failed)):
                 self._add(self._comes_back())
             self._write_some(self._one_of(FEW))

@@ -45,6 +45,7 @@ WANDERING = (
     *("checkpoint",) * 3,
     *("open",) * 2,
     "clean",
+    "settle",
 )
 MOST_WANDERED = 8  # snapshots that are there at once
 STROLLS = (1, 1, 2, 4, 8)  # writes of one such step, in one part of the disk
@@ -128,7 +129,7 @@ class SnapshotsWriter(FullWriter):
         elif order < 4:
             names.sort(key=lambda name: self._upto(1000))
         elif ancestors := self._now.ancestors():  # branches beside live stay
-            names = ancestors
+            names = ancestors if self._upto(1) else ancestors[::-1]
         whole = rarely(self._choose, WHOLE_ONE_IN)
         for name in names[: 1 + self._upto(len(names) - 1)]:
             self._request_of_name("delete", name)
@@ -167,7 +168,7 @@ class SnapshotsWriter(FullWriter):
                 self._open()
             elif step == "long write":
                 self._change()
-            elif step in ("clean", "checkpoint"):
+            elif step in ("clean", "checkpoint", "settle"):
                 self._add(step)
             else:
                 near = self._one_of(NEAR)
