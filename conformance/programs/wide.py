@@ -17,11 +17,11 @@ conformance.programs.wide_snapshots, those about devices in conformance.programs
 - A few disks are larger than all others: they have more blocks than a small table has entries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.contract.source import rarely
-from conformance.programs.requests import MOST_BYTES, Request
+from conformance.programs.requests import LARGEST, MOST_BYTES, Request
 from conformance.programs.swarm import FUA, NEEDS, OPENINGS
 from conformance.programs.wide_devices import PIECES, DevicesWriter
 from conformance.programs.wide_snapshots import LEAST_PRUNED, STRIDES
@@ -65,28 +65,34 @@ class WideWriter(DevicesWriter):
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
-            of_devices = (
+            self._one_of(self._shapes())()
+            self._uncounted = len(self._requests)  # the program goes on for as long as any other
+        super()._prepare()
+
+    def _shapes(self) -> Sequence[Callable[[], None]]:
+        """Return the shapes, of which one is drawn. On a large disk those that open it and read all
+        of it many times would take as long as a hundred other programs."""
+        shapes = [
+            *(self._fill_in_pieces,) * 2,
+            self._crowd,
+            self._open_again_and_again,
+            self._put_off,
+            *(self._prune,) * (2 if self._blocks >= LEAST_PRUNED else 1),
+            self._turn_over,
+            self._churn,
+            *(self._format,) * (SHARED_TIMES if self._tags.shared else 1),
+        ]
+        if LEAST_PRUNED <= self._blocks <= LARGEST:
+            shapes += (self._wander,) * 2
+        if self._blocks <= LARGEST and self._may_lose_devices():
+            shapes += [
                 self._outlast,
                 *(self._take_turns,) * 2,
                 self._catch_up,
-                *(self._exchange,) * 2,
-            )
-            self._one_of(
-                (
-                    self._fill_in_pieces,
-                    self._crowd,
-                    self._open_again_and_again,
-                    self._fill_in_pieces,
-                    self._put_off,
-                    *(self._prune,) * (4 if self._blocks >= LEAST_PRUNED else 1),
-                    self._turn_over,
-                    self._churn,
-                    *(self._format,) * (SHARED_TIMES if self._tags.shared else 1),
-                    *(of_devices if self._may_lose_devices() else ()),
-                )
-            )()
-            self._uncounted = len(self._requests)  # the program goes on for as long as any other
-        super()._prepare()
+                self._exchange,
+                *(self._roam,) * 2,
+            ]
+        return shapes
 
     def _fill_in_pieces(self) -> None:
         """Write single blocks at a fixed distance, forward, backward, or in random order."""

@@ -4,6 +4,8 @@
 - Snapshots that share most of what they hold branch from each other and are deleted, with single
   writes in between.
 - Many snapshots are there at once, through an opening.
+- A tree of views changes for long, by steps that are drawn one by one: so views that are freed in
+  part, branches, short and long writes and openings meet in any order.
 """
 
 from collections.abc import Sequence
@@ -33,6 +35,20 @@ WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
 OPENED_ONE_IN = 6  # snapshots of a tree: the disk is opened again before the next one
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
+WANDERS = (20, 40, 60, 80)  # steps, of a walk over a full disk
+WANDERING = (
+    *("snapshot",) * 4,
+    *("revert",) * 3,
+    *("delete",) * 4,
+    *("write",) * 4,
+    *("long write",) * 2,
+    *("checkpoint",) * 3,
+    *("open",) * 2,
+    "clean",
+    "settle",
+)
+MOST_WANDERED = 8  # snapshots that are there at once
+STROLLS = (1, 1, 2, 4, 8)  # writes of one such step, in one part of the disk
 # What comes while much is left to do; `open` stands for an opening.
 LATER = (
     *("revert",) * 2,
@@ -113,7 +129,7 @@ class SnapshotsWriter(FullWriter):
         elif order < 4:
             names.sort(key=lambda name: self._upto(1000))
         elif ancestors := self._now.ancestors():  # branches beside live stay
-            names = ancestors
+            names = ancestors if self._upto(1) else ancestors[::-1]
         whole = rarely(self._choose, WHOLE_ONE_IN)
         for name in names[: 1 + self._upto(len(names) - 1)]:
             self._request_of_name("delete", name)
@@ -130,6 +146,34 @@ class SnapshotsWriter(FullWriter):
             if "flush" in self._capabilities:
                 self._add("flush")
             self._open()
+        self._read_back()
+
+    def _wander(self) -> None:
+        """Take snapshots, revert to them and delete them at random, with writes, checkpoints,
+        cleanings and openings in between. All views are read only at the end and behind power cuts:
+        a read may mend what waits in memory."""
+        if not {"snapshot", "delete", "revert"} <= self._capabilities:
+            return
+        self._write_at(0, self._blocks)
+        names = [self._called(f"m{number}") for number in range(MOST_WANDERED)]
+        some = [step for step in WANDERING if NEEDS.get(step) in {None, *self._capabilities}]
+        for _ in range(self._one_of(WANDERS)):
+            step, views = self._one_of(some), list(self._now.views)
+            free = [name for name in names if name not in views]
+            if step == "snapshot" and free:
+                self._request_of_name(step, self._one_of(free))
+            elif step in ("revert", "delete") and views:
+                self._request_of_name(step, self._one_of(views))
+            elif step == "open":
+                self._open()
+            elif step == "long write":
+                self._change()
+            elif step in ("clean", "checkpoint", "settle"):
+                self._add(step)
+            else:
+                near = self._one_of(NEAR)
+                for _ in range(self._one_of(STROLLS)):
+                    self._write_at(self._upto((self._blocks - 1) // near))
         self._read_back()
 
     def _branch_off(self) -> None:

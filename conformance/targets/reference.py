@@ -38,9 +38,9 @@ IN_PLACE: Knobs = {
     **CACHE,
     **FAULTS,
     **REPAIR,
-    "batch": [False, False, True],
+    "batch": [False, True],
     "block_bytes": [512],
-    "strip_blocks": [1, 2, 4],
+    "strip_blocks": [1, 1, 2, 4],
     "log_bytes": [1 << 14, (1 << 14) + 512, 6144, 6656, 1 << 17, None],
 }
 KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine

@@ -188,7 +188,7 @@ def test_most_programs_for_targets_that_share_data_have_blocks_that_are_alike(
 def test_some_long_programs_repeat_a_few_operations_more_often_than_a_power_of_two() -> None:
     """A counter of 7 or 8 bits that counts any of them wraps."""
     longest = Counter[str]()
-    for program in programs(60, seed=2, ops=300):
+    for program in programs(120, seed=2, ops=300):
         operations = [request["op"] for request in program if request["op"] != "read"]
         for op, same in groupby(operations):
             longest[op] = max(longest[op], len(list(same)))

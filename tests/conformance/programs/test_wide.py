@@ -51,7 +51,7 @@ def test_the_shapes_are_in_them() -> None:
 
 def test_holes_are_cut_up_to_a_border_and_written_in() -> None:
     inside = 0
-    for program in programs(120):
+    for program in programs(150):
         for hole, write in pairwise(program):
             if hole["op"] == "unmap" and hole["count"] >= 4 and write["op"] == "write":
                 into = write["lba"] - hole["lba"]
@@ -217,6 +217,35 @@ def test_devices_go_away_again_before_they_have_caught_up_and_are_relied_on_late
     assert again > 4, again
 
 
+def test_outages_begin_within_outages() -> None:
+    """A device is back and has not caught up: another one leaves, and the power fails; or the same
+    one leaves again behind a checkpoint."""
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 2}
+    letters = {"fail": "f", "return": "r", "settle": "s", "checkpoint": "k", "crash": "c"}
+    another = behind = 0
+    for seed in range(200):
+        program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
+        steps = "".join(
+            letters.get(one["op"], ".") + str(one.get("device", ""))
+            for one in program
+            if one["op"] != "read"
+        )
+        another += re.search(r"r(\d)[^sr]*f(?!\1)\d[^s]*c", steps) is not None
+        behind += re.search(r"r(\d)[^sr]*k[^sr]*f\1", steps) is not None
+    assert another > 20 and behind > 3, (another, behind)
+
+
+def test_a_tree_of_views_changes_for_long_and_is_read_at_the_end() -> None:
+    """Only a power cut is followed by reads before."""
+    wandered = 0
+    for program in programs(300):
+        ops = "".join(SHORT.get(one["op"], ".") for one in program if one["op"] != "clean")
+        wandered += any(
+            min(map(walk.count, "srdkw")) > 1 for walk in re.findall("[srdkwo]{20,}", ops)
+        )
+    assert wandered > 5, wandered
+
+
 def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
     """Then that one is freed in part while single blocks are written, and the others are gone."""
     freed = 0
@@ -230,7 +259,7 @@ def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() 
 
 def test_the_names_of_a_shape_may_differ_at_their_end_only() -> None:
     alike = 0
-    for program in programs(100):
+    for program in programs(130):
         taken = {one["name"] for one in program[:60] if one["op"] == "snapshot"}
         alike += len(taken) > 1 and len({name[:60] for name in taken}) == 1
     assert alike > 3, alike
