@@ -20,9 +20,8 @@ MOST_BLOCKS = 64  # of a write that stands in for other requests
 
 
 def out_of_bounds(program: list[Request], tolerates: int, spares: int = 0) -> int:
-    """Return the number of requests that no program sends: those that a target cannot keep its
-    promises about, since more devices have failed than it tolerates. A restart is one: what has not
-    reached the devices cannot be written then.
+    """Return the number of requests that hardly any program sends: changes and restarts while more
+    devices have failed than the target tolerates. What is in its memory cannot be written then.
     """
     failed: dict[int, str] = {}
     found = 0

@@ -220,7 +220,7 @@ def test_ctrl_c_keeps_what_was_found() -> None:
 
 
 def test_no_restart_is_left_while_more_devices_have_failed_than_are_tolerated() -> None:
-    """No program sends that: a target cannot write down what its memory holds then."""
+    """A target cannot write down what its memory holds then."""
     program: list[Request] = [
         {"op": "create", "blocks": 1},
         {"op": "write", "lba": 0, "tags": [1]},
