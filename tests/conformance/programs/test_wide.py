@@ -220,7 +220,7 @@ def test_devices_go_away_again_before_they_have_caught_up_and_are_relied_on_late
 def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
     """Then that one is freed in part while single blocks are written, and the others are gone."""
     freed = 0
-    for program in programs(240):
+    for program in programs(480):
         some = [one for one in program[:150] if one["op"] != "read"]
         ops = ["single" if len(one.get("tags", ())) == 1 else one["op"] for one in some]
         steps = "".join({"delete": "d", "clean": "c", "single": "w"}.get(op, ".") for op in ops)
