@@ -155,13 +155,13 @@ def _refused(
             continue
         most_held += _arriving(trace, index)
         if most_held <= most:
-            event = trace.events[index]
+            message = trace.events[index]["result"].get("message")
             return Broken(
                 index,
                 "false-no-space",
                 f"ok: {most_held} blocks at most, those of the request included; "
                 f"the target holds {most}",
-                f"no-space ({event['result'].get('message', '')})",
+                f"no-space ({message})" if message else "no-space",
             )
     return None
 

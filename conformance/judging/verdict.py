@@ -145,6 +145,10 @@ WRONG_DATA = frozenset(
         "refused-write",
         "misplaced",
         "foreign",
+        # Blocks that may each be so, but not together. Without the power cut one of them is wrong
+        # by itself.
+        "not-a-prefix",
+        "half-done",
     ]
 )
 

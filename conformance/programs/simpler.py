@@ -4,6 +4,9 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from conformance.programs.situation import BACK, DEGRADED
+from conformance.programs.swarm import BEYOND_TOLERANCE
+
 Request = dict[str, Any]
 Chosen = Callable[[Request], bool]
 
@@ -14,6 +17,27 @@ HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what oth
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
 SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
+
+
+def out_of_bounds(program: list[Request], tolerates: int, spares: int = 0) -> int:
+    """Return the number of requests that hardly any program sends: changes and restarts while more
+    devices have failed than the target tolerates. What is in its memory cannot be written then.
+    """
+    failed: dict[int, str] = {}
+    found = 0
+    for request in program:
+        op, device = request["op"], request.get("device", 0)
+        found += len(failed) > tolerates and op not in BEYOND_TOLERANCE
+        if op == "fail":
+            failed[device] = request.get("mode", "")
+        elif op in ("return", "replace") and device in failed:
+            failed[device] = BACK
+        elif op == "settle":
+            rebuilt = [one for one, mode in failed.items() if mode == DEGRADED][:spares]
+            failed = {
+                one: mode for one, mode in failed.items() if mode != BACK and one not in rebuilt
+            }
+    return found
 
 
 def groups(program: list[Request]) -> list[Chosen]:

@@ -17,6 +17,10 @@ LEFT_OUT = 12  # one in so many steps of a scene is left out
 OFFERED = 5  # operations; the one is sent that was asked least often
 FREE = 8  # one operation in so many is drawn freely
 PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
+ZEROES_ONE_IN = 4  # of the writes that are made durable there
+PILED_ONE_IN = (0, 0, 0, 3)  # power cuts between operations, in a program; 0: none. Changes alone
+# come before, and are made durable
+PILED = (4, 16, 32, 64)  # such changes, at most
 CLOSED_ONE_IN = 4  # openings, in a program with crashes: a power cut comes before anything else
 ALONE_ONE_IN = 3  # power cuts in an operation, after which devices are taken away
 ALONE_BETWEEN_ONE_IN = 6  # the same of power cuts between operations
@@ -41,6 +45,7 @@ class Writer(RequestWriter):
         """Return the whole program, of about `ops` operations besides reads of all views, or of up
         to so many if it may have `any_length`."""
         self._prepare()
+        piled_one_in = self._one_of(PILED_ONE_IN)
         while len(self._requests) - self._uncounted <= ops and not (
             any_length and self._upto(ops) == 0
         ):
@@ -54,7 +59,9 @@ class Writer(RequestWriter):
             elif kind == "crash" and not self._beyond() and self._cuts.now_and_then(2):
                 self._add(self._one_of([one for one in self._kinds if one in CUTTABLE]), cut=True)
             else:
-                if kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
+                if kind == "crash" and piled_one_in and rarely(self._choose, piled_one_in):
+                    self._pile_up()
+                elif kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
                     self._promise()
                 self._add(kind)
                 if kind in ("snapshot", "revert"):
@@ -286,10 +293,26 @@ class Writer(RequestWriter):
         way = self._one_of(ways)
         if way == FUA or self._upto(1):
             self._write_at(*self._ranges.between_borders())
+            if rarely(self._choose, ZEROES_ONE_IN):  # which a target may treat as an unmap
+                tags = self._requests[-1]["tags"]
+                self._requests[-1]["tags"] = [0] * len(tags)
         if way == FUA:
             self._requests[-1]["fua"] = True
         else:
             self._add("flush")
+
+    def _pile_up(self) -> None:
+        """Send changes and nothing else, as many as a log may hold, and make the last one durable.
+        Most are short, one may be long. So the power cut that comes next finds a log that is full
+        to any point: also to its last record, or with a record that goes on at its beginning.
+        """
+        for _ in range(self._upto(self._one_of(PILED))):
+            self._write_at(self._upto(self._blocks - 1))
+        if self._upto(1):
+            self._write_at(0, self._blocks)
+        for _ in range(self._upto(2)):
+            self._write_at(self._upto(self._blocks - 1))
+        self._promise()
 
     def _crash(self, again: Request | None = None) -> None:
         """Send a crash, now and then one that is itself cut short; then read all views back.

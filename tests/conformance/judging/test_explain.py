@@ -6,6 +6,7 @@ from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import CLAUSES
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.judging.verdict import Verdict, alike
 
 OK = {"ok": True}
 HELLO = {
@@ -105,3 +106,10 @@ def test_a_disk_that_is_not_open_for_want_of_devices_is_told_what_to_answer(vers
             assert (verdict.at, verdict.kind) == (len(events) - 1, "unopenable")
             assert verdict.expected == expected
             assert verdict.actual == "data-lost (one device of three)"
+
+
+@pytest.mark.parametrize("kind", ["not-a-prefix", "half-done"])
+def test_blocks_that_do_not_go_together_are_wrong_data(kind: str) -> None:
+    """A shrinker may then leave out the power cut: without it a block is wrong by itself."""
+    assert alike(Verdict("fail", 1, kind), Verdict("fail", 1, "stale"))
+    assert not alike(Verdict("fail", 1, kind), Verdict("fail", 1, "wrong-refusal"))

@@ -131,7 +131,10 @@ def test_a_snapshot_may_be_refused_only_once_there_are_as_many_as_the_target_pro
     assert in_turn(*snapshots, snapshots=1).verdict == "pass"
     assert in_turn(*snapshots, snapshots=2).kind == "false-no-space"
     write = sent("write", NO_SPACE, lba=0, tags=[1])
-    assert in_turn(sent("snapshot", name="a"), write, snapshots=1).kind == "false-no-space"
+    found = in_turn(sent("snapshot", name="a"), write, snapshots=1)
+    assert (found.kind, found.actual) == ("false-no-space", "no-space")
+    told = {**write, "result": {**NO_SPACE, "message": "ENOSPC"}}
+    assert in_turn(told).actual == "no-space (ENOSPC)"
 
 
 def test_a_block_that_was_unmapped_needs_no_space_unless_a_snapshot_holds_it() -> None:

@@ -407,6 +407,38 @@ def test_disks_are_filled_in_pieces_from_either_end() -> None:
     assert ways == {True, False}
 
 
+def test_the_power_fails_behind_many_durable_changes_in_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A log is full to any point then, and nothing else came in between."""
+    capabilities = [one for one in swarm.CAPABILITIES if one != "device"]
+
+    def times(program: list[Request]) -> int:
+        found, row, durable = 0, 0, False
+        for request in program:
+            if request["op"] == "crash":
+                found += row > 16 and durable
+            row = row + 1 if request["op"] in ("write", "flush") else 0
+            durable = request["op"] == "flush" or bool(request.get("fua"))
+        return found
+
+    piled = sum(map(times, programs(400, capabilities=capabilities)))
+    monkeypatch.setattr(Writer, "_pile_up", Writer._promise)
+    lucky = sum(map(times, programs(400, capabilities=capabilities)))
+    assert piled > 3 * lucky, (piled, lucky)
+
+
+def test_zeroes_are_made_durable_just_before_the_power_fails() -> None:
+    """A target may treat them as an unmap, and forget to make it durable."""
+    zeroes = 0
+    for program in programs(400, capabilities=swarm.CAPABILITIES):
+        for before, request in pairwise(program):
+            zeroes += (
+                request["op"] == "crash" and bool(before.get("fua")) and not any(before["tags"])
+            )
+    assert zeroes > 20, zeroes
+
+
 def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:
     def durable(capabilities: list[str]) -> int:
         hello = {**HELLO, "capabilities": capabilities}

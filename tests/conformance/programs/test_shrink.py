@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from conformance.judging.explain import Verdict
 from conformance.programs import shrink as shrinking
 from conformance.programs.patience import Attempt
 from conformance.programs.shrink import Shrunk, shrink
-from conformance.programs.simpler import Request
+from conformance.programs.simpler import Request, out_of_bounds
 from conformance.targets.model import ModelTarget
 
 FAIL = Verdict("fail", kind="stale")
@@ -216,3 +217,33 @@ def test_ctrl_c_keeps_what_was_found() -> None:
 
     found = shrunk(attempt)
     assert found.interrupted and found.trace.operations < 300
+
+
+def test_no_restart_is_left_while_more_devices_have_failed_than_are_tolerated() -> None:
+    """A target cannot write down what its memory holds then."""
+    program: list[Request] = [
+        {"op": "create", "blocks": 1},
+        {"op": "write", "lba": 0, "tags": [1]},
+        {"op": "fail", "device": 0, "mode": "absent"},
+        {"op": "return", "device": 0},
+        {"op": "settle"},
+        {"op": "fail", "device": 1, "mode": "absent"},
+        {"op": "restart"},
+        {"op": "read", "lba": 0, "count": 1},
+    ]
+    hello = {"capabilities": [], "tolerates": 1}
+    trace = Trace(hello, [{**one, "result": None} for one in program])
+
+    def attempt(candidate: list[Request]) -> tuple[Trace, Verdict] | None:
+        ops = [request["op"] for request in candidate]
+        fails = ops.count("fail") == 2 and ops[-2:] == ["restart", "read"]
+        events = [{**one, "result": None} for one in candidate]
+        return (replace(trace, events=events), FAIL) if fails else None
+
+    found = shrink(trace, FAIL, attempt).trace.program
+    assert len(found) == 7 and out_of_bounds(found, 1) == 0
+    assert out_of_bounds([one for one in found if one["op"] != "settle"], 1) == 1
+    assert out_of_bounds([one for one in found if one["op"] != "settle"], 2) == 0
+    lost = {"op": "fail", "device": 0, "mode": "degraded"}
+    rebuilt = [found[0], lost, {"op": "settle"}, found[-3], found[-2]]
+    assert [out_of_bounds(rebuilt, 1, spares) for spares in (0, 1)] == [1, 0]

@@ -223,7 +223,7 @@ def test_outages_begin_within_outages() -> None:
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 2}
     letters = {"fail": "f", "return": "r", "settle": "s", "checkpoint": "k", "crash": "c"}
     another = behind = 0
-    for seed in range(200):
+    for seed in range(400):
         program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
         steps = "".join(
             letters.get(one["op"], ".") + str(one.get("device", ""))
@@ -249,7 +249,7 @@ def test_a_tree_of_views_changes_for_long_and_is_read_at_the_end() -> None:
 def test_some_deleted_snapshots_are_freed_whole_before_another_one_is_deleted() -> None:
     """Then that one is freed in part while single blocks are written, and the others are gone."""
     freed = 0
-    for program in programs(240):
+    for program in programs(480):
         some = [one for one in program[:150] if one["op"] != "read"]
         ops = ["single" if len(one.get("tags", ())) == 1 else one["op"] for one in some]
         steps = "".join({"delete": "d", "clean": "c", "single": "w"}.get(op, ".") for op in ops)
