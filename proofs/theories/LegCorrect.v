@@ -253,7 +253,7 @@ Proof.
 Qed.
 
 (** [G] is true of each piece that is read. *)
-Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo got bad c a x k :
+Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo got bad c a x lost k :
   lasting E → holds T M x → E x → members x = kept ++ todo → clean x = c →
   got.*1 `sublist_of` kept → n + length got = needed a → Forall (λ e, G e.1 e.2) got →
   (∀ x i, holds T M x → E x → i ∈ members x → i ∈ todo → up (device_at x i) = true →
@@ -261,7 +261,7 @@ Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo go
   (∀ x ms bad got, holds T M x → E x → members x = ms → ms `sublist_of` kept ++ todo → clean x = c →
      Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
      array_safe P Q S (k ms bad (joined a got)) x) →
-  array_safe P Q S (gather n kept todo got bad c a k) x.
+  array_safe P Q S (gather n kept todo got bad c a lost k) x.
 Proof.
   intros HE. assert (∀ x ms (got : list (nat * C)), holds T M x → members x = ms → got.*1 `sublist_of` ms →
     NoDup got.*1 ∧ ∀ i, i ∈ got.*1 → i < count) as Hproper.
@@ -271,8 +271,8 @@ Proof.
     Hn HG Hread Hk.
   { destruct n as [|n]; simpl.
     - rewrite app_nil_r in *. destruct (Hproper x kept got) as [? ?]; [done..|]. by apply Hk.
-    - intros x1 H1. split; [by apply HP; eapply holds_fails|]. intros Hfew%bool_decide_eq_true.
-      apply safe_stop; [by eapply holds_fails|]. destruct H1 as (->&_). by rewrite Hms, app_nil_r. }
+    - destruct (decide _); [apply safe_stop; [done|by rewrite Hms, app_nil_r]|].
+      intros x1 H1. split; [by apply HP; eapply holds_fails|done]. }
   destruct n as [|n]; simpl.
   - destruct (Hproper x (kept ++ i :: rest) got) as [? ?]; [done|done|by apply sublist_inserts_r|].
     by apply Hk.
@@ -298,14 +298,14 @@ Proof.
         apply sublist_app; [done|by apply sublist_cons].
 Qed.
 
-Lemma safe_read_from (E : array C → Prop) (G : nat → C → Prop) ms c a x k :
+Lemma safe_read_from (E : array C → Prop) (G : nat → C → Prop) ms c a x lost k :
   lasting E → holds T M x → E x → members x = ms → clean x = c →
   (∀ x i, holds T M x → E x → i ∈ members x → i ∈ ms → up (device_at x i) = true →
      G i (read_block (store (device_at x i)) a)) →
   (∀ x ms' bad got, holds T M x → E x → members x = ms' → ms' `sublist_of` ms → clean x = c →
      Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
      array_safe P Q S (k ms' bad (joined a got)) x) →
-  array_safe P Q S (read_from ms c a k) x.
+  array_safe P Q S (read_from ms c a lost k) x.
 Proof.
   intros HE Hx Ex Hms Hc HG Hk. apply (safe_gather E G); try done; simpl; by rewrite ?Nat.add_0_r.
 Qed.

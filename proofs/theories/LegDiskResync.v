@@ -111,20 +111,17 @@ Theorem resync_needs_members n y x :
 Proof.
   intros Hsize Hx. assert (∀ (c : control C Y) h, all_agreed c → weather count (c, x, h) (c, x, h)) as Hcalm.
   { intros. by split_and!. }
-  assert (settle_leg size count [] false = @AssumeThat C _ true Stop) as Hstop.
+  assert (settle_leg size count [] false = @Stop C _) as Hstop.
   { pose proof (needed_bounds (count := count) (pred size)). pose proof (fewest_bound (count := count)).
     assert (seq 0 count = 0 :: seq 1 (pred count)) as Hseq.
     { assert (0 < count) as Hcount by lia. clear -Hcount. destruct count; [lia|done]. }
     unfold settle_leg. rewrite Hseq, filter_cons_True by apply not_elem_of_nil. cbn [resync].
     rewrite <-(Nat.succ_pred size) by lia. simpl. unfold read_from. destruct (needed _); [lia|]. simpl.
-    by rewrite bool_decide_eq_true_2 by lia. }
+    by rewrite decide_True by lia. }
   destruct n as [|n]; [by intros []|]. intros Hends.
   destruct (Hends _ (Hcalm (Idle _ _ _) _ I)) as [_ Hall].
   destruct (Hall _ _ (Starts y [] false x [])) as [[=]|[_ Hrest]].
-  rewrite Hstop in Hrest. destruct n as [|n]; [by destruct Hrest|].
-  destruct (Hrest _ (Hcalm (Settling y (AssumeThat true Stop)) [] eq_refl)) as [_ Hgoes].
-  destruct (Hgoes _ _ (Copies y _ x _ x [] (assume_io _ _))) as [[=]|[_ Hstops]].
-  revert Hstops. apply no_progress_blocked; [by apply Hcalm|].
+  rewrite Hstop in Hrest. revert Hrest. apply no_progress_blocked; [by apply Hcalm|].
   intros es z Hz. inversion Hz; subst. match goal with H : array_io Stop _ _ _ |- _ => inversion H end.
 Qed.
 End Resync.

@@ -71,19 +71,19 @@ Proof.
 Qed.
 
 (** [D] is what is known of the devices, as in [LegCorrect.v]; [G] is true of each piece that is read. *)
-Lemma ends_gather n (D : array C → Prop) (G : nat → C → Prop) j kept todo got bad c a x k :
+Lemma ends_gather n (D : array C → Prop) (G : nat → C → Prop) j kept todo got bad c a x lost k :
   lasting D → D x → members x = kept ++ todo → got.*1 `sublist_of` kept → j + length got = needed a →
   Forall (λ e, G e.1 e.2) got →
   (∀ x i, D x → i ∈ todo → up (device_at x i) = true → G i (read_block (store (device_at x i)) a)) →
   (∀ x ms bad got, D x → members x = ms → ms `sublist_of` kept ++ todo → Forall (λ e, G e.1 e.2) got →
      got.*1 `sublist_of` ms → length got = needed a → array_ends n Q (k ms bad (joined a got)) x) →
-  array_ends (2 * length todo + S n) Q (gather j kept todo got bad c a k) x.
+  array_ends (2 * length todo + S n) Q (gather j kept todo got bad c a lost k) x.
 Proof.
   intros HD. revert j kept got bad x. induction todo as [|i rest IH]; intros j kept got bad x Dx Hms Hgot
     Hj HG Hread Hk.
   { destruct j as [|j]; cbn [gather length Nat.mul Nat.add].
     - apply array_ends_more with n; [lia|]. apply Hk; rewrite ?app_nil_r in *; done.
-    - intros x1 [(Hm&_) Henough]. intros Hfew%bool_decide_eq_true. exfalso.
+    - destruct (decide _); [|by intros x1 _]. intros x1 [(Hm&_) Henough].
       pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
       unfold enough, up_members in Henough. rewrite Hm, Hms, app_nil_r in *. lia. }
   destruct j as [|j]; simpl gather.
@@ -111,13 +111,13 @@ Proof.
     + intros y ms bad' got' Dy Hmy Hs. apply Hk; try done. by etrans.
 Qed.
 
-Lemma ends_read_from n (D : array C → Prop) (G : nat → C → Prop) ms c a x k :
+Lemma ends_read_from n (D : array C → Prop) (G : nat → C → Prop) ms c a x lost k :
   lasting D → D x → members x = ms → proper ms →
   (∀ x i, D x → i ∈ ms → up (device_at x i) = true → G i (read_block (store (device_at x i)) a)) →
   (∀ x ms' bad got, D x → members x = ms' → ms' `sublist_of` ms → Forall (λ e, G e.1 e.2) got →
      NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
      array_ends n Q (k ms' bad (joined a got)) x) →
-  array_ends (2 * length ms + S n) Q (read_from ms c a k) x.
+  array_ends (2 * length ms + S n) Q (read_from ms c a lost k) x.
 Proof.
   intros HD Dx Hms Hproper HG Hk. apply (ends_gather n D G); rewrite ?Nat.add_0_r; try done.
   intros y ms' bad got Dy Hm Hs HGs Hgot Hlen.

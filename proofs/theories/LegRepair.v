@@ -79,10 +79,10 @@ Proof.
     lia.
 Qed.
 
-Lemma goes_gather {A} rotten x a b n kept todo got bad c (k : list nat → list nat → B → array_program C A) :
+Lemma goes_gather {A} rotten x a b n kept todo got bad c (lost : list nat → array_program C A) k :
   (∀ i, i ∈ todo → read_block (store (device_at x i)) a = piece a i b) →
   n ≤ length (readable rotten a todo) →
-  goes (gather n kept todo got bad c a k) rotten x =
+  goes (gather n kept todo got bad c a lost k) rotten x =
     goes (k (kept ++ todo) (bad ++ unreadable rotten a (asked rotten a n todo))
       (joined a (got ++ ((λ i, (i, piece a i b)) <$> readable rotten a (asked rotten a n todo))))) rotten x.
 Proof.

@@ -7,8 +7,8 @@ assumed of it:
 - what has rotted is not read as a block ([rot_must_be_noticed]);
 - of no block more pieces are missing than the code can do without: unreadable, or on devices that are no
   members. Where they are, a program of [Leg.v] goes no further ([AssumeThat]), unless too few members are
-  left anyway. The disk that runs answers then that data are lost, until it is opened again, and of that
-  nothing is said. *)
+  left anyway. The disk that runs answers then that data are lost, until it is opened again; opening it
+  leaves the block as it is. Of that nothing is said. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace.
 From LogDisk Require Medium Codec ProvedDiskMachine Devices Leg LegCorrect.

@@ -15,6 +15,7 @@ from support.proved_disk import FIRST_FAILURE, PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
 SECTOR = 512
+BLOCK = 4096
 LAYOUTS = ["--mirrors 2", "--raid5 3", "--raid6 5"]
 
 
@@ -69,6 +70,27 @@ def test_zeroes_are_noticed(disk: Path) -> None:
     device.write_bytes(bytes(device.stat().st_size))
     assert call("read", disk, 3)[:5] == b"hello"
     assert unreadable(disk) > 0
+
+
+def test_a_lost_block_does_not_keep_the_others(tmp_path: Path) -> None:
+    """A disk that was not closed cleanly is opened though no device can read one of its blocks.
+
+    Recovery reads the data of the newest record, so there is a newer one."""
+    disk = tmp_path / "d"
+    call("create", disk, "--blocks", 64, "--mirrors", 2)
+    call("write", disk, 3, text=b"one".ljust(BLOCK) + b"two".ljust(BLOCK))
+    call("write", disk, 9, "--text", "newer")
+    for device in disk.glob("device-*"):
+        content = bytearray(device.read_bytes())
+        at = content.index(b"two ")
+        content[at] ^= 1
+        device.write_bytes(content)
+    call("read", disk, 4, status=5)
+    for clean in ("clean true", "clean false"):
+        record = (disk / "members").read_text()
+        (disk / "members").write_text(record.replace("clean true", clean))
+        assert call("read", disk, 3) == b"one".ljust(BLOCK)
+        call("read", disk, 4, status=5)
 
 
 def test_what_nobody_can_read_is_lost_and_never_wrong(disk: Path) -> None:
