@@ -11,12 +11,15 @@ tolerates one failure is run without failures of devices.
 
 import os
 import random
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from conformance.targets.base import Message
-from proofs.disk.cutting_target import LEGS, PROGRAM, CuttingTarget
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cutting_target import LEGS, PROGRAM, CuttingTarget  # noqa: E402
 
 SECTOR = 512
 MOST_SECTORS = 8  # that rot at a time
