@@ -12,7 +12,8 @@ PROOFS = Path(__file__).parent
 THEORIES = sorted((PROOFS / "theories").glob("*.v"))
 # Where every result is stated.
 STATED = [
-    PROOFS / "theories" / f"{name}.v" for name in ("Theorems", "TreeTheorems", "WriteBackTheorems")
+    PROOFS / "theories" / f"{name}.v"
+    for name in ("Theorems", "TreeTheorems", "WriteBackTheorems", "RotTheorems")
 ]
 EXTRACTIONS = sorted((PROOFS / "extraction").rglob("*.v"))
 ESCAPES = re.compile(
@@ -199,6 +200,12 @@ DEFINITIONS = [
     "LegCode.raid_leg",
     "LegCode.mirrors",
     "Leg.pieces_of_torn",
+    "Leg.gather",
+    "Leg.repair",
+    "LegRepair.healed",
+    "LegRepair.goes",
+    "LegRepair.asked",
+    "LegRepair.readable",
     "Devices.may_keep",
     "Devices.down",
     "Devices.fails",

@@ -25,6 +25,7 @@ ORDER = [
     "plan",
     "words",
     "adapter",
+    "seals",
     "pieces",
     "mirror_set",
     "mirror_adapter",

@@ -1,18 +1,18 @@
 (** What the final results assume, and the counterexamples to what is left of them without a hypothesis:
 nothing. *)
-From LogDisk Require Import Theorems TreeTheorems WriteBackTheorems.
+From LogDisk Require Import Theorems TreeTheorems WriteBackTheorems RotTheorems.
 From LogDisk Require VirtualDiskWitnesses OverlappingDiskWitnesses LogStructuredDiskWitnesses
   SharedTreeExamples.
 From LogDisk Require Parity RedundancyWitnesses CompositionWitnesses.
 From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor TreeStoreWitnesses
   ProvedTreeDiskExecution TreeLegDiskExecution.
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
-From LogDisk Require LegDiskExecution LegDiskRaid LegDiskProgressWitnesses LegDiskResync
+From LogDisk Require LegDiskExecution LegDiskRaid LegDiskRot LegDiskProgressWitnesses LegDiskResync
   TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer
   PipelinedProgressWitnesses ServedDiskExecution WriteBackWitnesses WriteBackServed
   ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
-Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees Delayed.
+Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees Delayed Rotten.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements,
    @checker_exact, @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact,
@@ -65,7 +65,9 @@ Definition all_theorems :=
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution,
    @write_back_disk_refines_contract, @write_back_tree_disk_refines_contract,
    @served_write_back_disk_refines_contract, @served_write_back_tree_disk_refines_contract,
-   @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_disk_execution).
+   @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_disk_execution,
+   @read_repairs, @rotten_reads_happen, @rotten_disk_execution, @rotten_tree_disk_execution,
+   @rotten_raid5_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -178,5 +180,8 @@ Definition all_counterexamples :=
    @WriteBackWitnesses.spared_places_needed, @WriteBackWitnesses.tree_spared_places_needed,
    @WriteBackServed.served_write_back_round_trip_needed, @WriteBackServed.served_write_back_digest_needed,
    @WriteBackServed.served_write_back_tree_round_trip_needed,
-   @WriteBackServed.served_write_back_tree_digest_needed).
+   @WriteBackServed.served_write_back_tree_digest_needed,
+   @LegDiskRot.rot_must_be_noticed, @LegDiskRot.tree_rot_must_be_noticed,
+   @LegDiskRot.readable_pieces_needed, @LegDiskRot.tree_readable_pieces_needed,
+   @LegDiskRot.nothing_repairs_it).
 Print Assumptions all_counterexamples.

@@ -22,12 +22,12 @@ Section log_structured_disk.
 
   (** What a step from c to c' asks of the capacity leg. *)
   Inductive asks c c' : list (io V) -> Prop :=
-    | asks_nothing : at_phase c' <> Off -> (forall h, is_open c' h <-> is_open c h) -> asks c c' []
+    | asks_nothing : at_phase c' <> Off -> (∀ h, is_open c' h <-> is_open c h) -> asks c c' []
     | asks_write g data : at_phase c' <> Off -> ~ is_open c g ->
-        (forall h, is_open c' h <-> h = g \/ is_open c h) ->
+        (∀ h, is_open c' h <-> h = g \/ is_open c h) ->
         segments (dev c') !! g = Some data -> asks c c' [Does (Redundancy.Write g (full_stripe data))]
     | asks_acknowledge g : at_phase c' <> Off -> is_open c g ->
-        (forall h, is_open c' h <-> h <> g /\ is_open c h) ->
+        (∀ h, is_open c' h <-> h <> g /\ is_open c h) ->
         asks c c' [Does (Redundancy.Acknowledge g)]
     | asks_crash : at_phase c' = Off -> asks c c' [Does Redundancy.Crash].
 
@@ -36,10 +36,10 @@ Section log_structured_disk.
   (** A step on what is in memory and what it reads. *)
   Inductive disk_does c (es : list (event V)) : list (io V) -> state V -> Prop :=
     | disk_step rd c' qs :
-        (at_phase c' <> Off -> forall g, g ∈ segments_of (current (mem c)) ->
+        (at_phase c' <> Off -> ∀ g, g ∈ segments_of (current (mem c)) ->
           is_open c g \/ is_Some (rd !! g)) ->
         step K (on_segments (segments (dev c) ∪ rd) c) es c' ->
-        (at_phase c' = Off -> es = [] -> forall g, ~ is_open c g) ->
+        (at_phase c' = Off -> es = [] -> ∀ g, ~ is_open c g) ->
           (* a clean shutdown waits for its writes *)
         asks c c' qs -> disk_does c es (reads rd ++ qs) (keep_open c').
 

@@ -16,7 +16,7 @@ Section log_structured_disk.
   (** Over a reliable store it is the log-structured disk whose segments are S. *)
   Record stands_for c st S : Prop := StandsFor {
     stands_invariant : invariant K (on_segments S c);
-    stands_open g : is_open c g -> exists data, segments (dev c) !! g = Some data /\ S !! g = Some data /\
+    stands_open g : is_open c g -> ∃ data, segments (dev c) !! g = Some data /\ S !! g = Some data /\
       Redundancy.pending st !! g = Some (Attempt (full_stripe data) (Some (full_stripe data)));
     stands_memory g data : segments (dev c) !! g = Some data -> is_open c g;
     stands_stored g data : S !! g = Some data -> ~ is_open c g ->
@@ -24,7 +24,7 @@ Section log_structured_disk.
   }.
 
   Lemma reads_are_right rd qs st st' : store_does cc st (reads rd ++ qs) st' ->
-    (forall g v, rd !! g = Some v -> v = Redundancy.holds st g) /\ store_does cc st qs st'.
+    (∀ g v, rd !! g = Some v -> v = Redundancy.holds st g) /\ store_does cc st qs st'.
   Proof.
     intros D. assert (Forall (fun gd => gd.2 = Redundancy.holds st gd.1) (map_to_list rd) /\
       store_does cc st qs st') as [F ?].
@@ -34,8 +34,8 @@ Section log_structured_disk.
   Qed.
 
   Lemma read_chunks c st S rd : stands_for c st S ->
-    (forall g v, rd !! g = Some v -> v = Redundancy.holds st g) ->
-    (forall g, g ∈ segments_of (current (mem c)) -> is_open c g \/ is_Some (rd !! g)) ->
+    (∀ g v, rd !! g = Some v -> v = Redundancy.holds st g) ->
+    (∀ g, g ∈ segments_of (current (mem c)) -> is_open c g \/ is_Some (rd !! g)) ->
     same_chunks (segments (dev c) ∪ rd) S c.
   Proof.
     intros [I So Sm Ss] Hrd Hall x. unfold chunk_of, chunk. simpl. destruct (bank (mem c) !! x); [done|].
@@ -58,13 +58,13 @@ Section log_structured_disk.
   Proof. simpl. by rewrite map_filter_lookup_Some. Qed.
 
   Lemma capacity_step c st S es cs c' st' : sound K -> stands_for c st S -> disk_does c es cs c' ->
-    store_does cc st cs st' -> exists S', step K (on_segments S c) es (on_segments S' c') /\
+    store_does cc st cs st' -> ∃ S', step K (on_segments S c) es (on_segments S' c') /\
       stands_for c' st' S'.
   Proof.
     intros HK Hst D Sd. pose proof Hst as [I So Sm Ss]. destruct D as [rd c1 qs Hall Hstep Hclean A].
     - apply reads_are_right in Sd as [Hrd Sd]. destruct (decide (at_phase c1 = Off)) as [Off|On].
       + destruct (off_on_segments K _ S c es c1 Hstep Off (Hclean Off)) as (e & A' & B' & -> & Hd & T & HB).
-        exists B'. split; [done|]. assert (forall h, ~ is_open (keep_open (on_segments A' e)) h) as None.
+        exists B'. split; [done|]. assert (∀ h, ~ is_open (keep_open (on_segments A' e)) h) as None.
         { intros h. unfold is_open. simpl. by rewrite T, lookup_empty. }
         inversion A; subst; try done. inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
         inversion Sc; subst; [|done].
@@ -73,7 +73,7 @@ Section log_structured_disk.
         intros h data HS _. apply HB in HS as [HS Ho]. destruct (Ss h data HS Ho) as [Pn ?]. simpl.
         by rewrite lookup_fmap, Pn.
       + specialize (Hall On). pose proof (read_chunks c st S rd Hst Hrd Hall) as Same.
-        assert (forall h data, segments (dev c) !! h = Some data ->
+        assert (∀ h data, segments (dev c) !! h = Some data ->
           (segments (dev c) ∪ rd) !! h = Some data) as Mem.
         { intros h data. apply lookup_union_Some_l. }
         destruct (step_on_segments K _ S c es c1 Same Hstep On) as

@@ -50,7 +50,7 @@ Section over_legs.
   Definition over_stores (D : client) : implementation V := {|
     inside := within D * store (V := P) * store (V := C);
     VirtualDisk.fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_store cp /\ m.2 = new_store cc;
-    moves m es m' := exists ps cs, does D m.1.1 es ps cs m'.1.1 /\
+    moves m es m' := ∃ ps cs, does D m.1.1 es ps cs m'.1.1 /\
       store_does cp m.1.2 ps m'.1.2 /\ store_does cc m.2 cs m'.2;
   |}.
 
@@ -60,15 +60,15 @@ Section over_legs.
     VirtualDisk.fresh blocks m :=
       starts D blocks m.1.1 /\ m.1.2 = new_leg cp spare_count /\ m.2 = new_leg cc spare_count;
     moves m es m' :=
-      (exists ps cs, does D m.1.1 es ps cs m'.1.1 /\
+      (∃ ps cs, does D m.1.1 es ps cs m'.1.1 /\
          leg_does cp stripes_p m.1.2 ps m'.1.2 /\ leg_does cc stripes_c m.2 cs m'.2) \/
       es = [] /\ m'.1.1 = m.1.1 /\
-        ((exists a, ~ request_of a /\ act cp stripes_p repair_delay a m.1.2 = Some m'.1.2) /\ m'.2 = m.2 \/
-         (exists a, ~ request_of a /\ act cc stripes_c repair_delay a m.2 = Some m'.2) /\ m'.1.2 = m.1.2);
+        ((∃ a, ~ request_of a /\ act cp stripes_p repair_delay a m.1.2 = Some m'.1.2) /\ m'.2 = m.2 \/
+         (∃ a, ~ request_of a /\ act cc stripes_c repair_delay a m.2 = Some m'.2) /\ m'.1.2 = m.1.2);
   |}.
 
   Lemma leg_does_refines {B} (c : code B) size (G : good c) l ios l' st :
-    refines c size l st -> leg_does c size l ios l' -> exists st', store_does c st ios st' /\
+    refines c size l st -> leg_does c size l ios l' -> ∃ st', store_does c st ios st' /\
       refines c size l' st'.
   Proof.
     intros R D. revert st R. induction D as [l|l a l1 ios l2 Q E _ IH|l s v ios l1 E Rd _ IH]; intros st R.
@@ -90,9 +90,9 @@ Section over_legs.
     good cp -> good cc -> implements (over_stores D) p -> implements (over_legs spare_count D) p.
   Proof.
     intros Gp Gc I blocks [[c lp] lc] tr [[c' lp'] lc'] (Fc & Ep & Ec) Tr. simpl in Fc, Ep, Ec. subst lp lc.
-    assert (forall (m m' : inside (over_legs spare_count D)) sp sc, shows (over_legs spare_count D) m tr m' ->
+    assert (∀ (m m' : inside (over_legs spare_count D)) sp sc, shows (over_legs spare_count D) m tr m' ->
       refines cp stripes_p m.1.2 sp -> refines cc stripes_c m.2 sc ->
-      exists sp' sc', shows (over_stores D) (m.1.1, sp, sc) tr (m'.1.1, sp', sc')) as Sim.
+      ∃ sp' sc', shows (over_stores D) (m.1.1, sp, sc) tr (m'.1.1, sp', sc')) as Sim.
     { clear -Gp Gc. intros m m' sp sc T. revert sp sc.
       induction T as [m|m es m1 tr m2 M _ IH]; intros sp sc Rp Rc.
       - exists sp, sc. constructor.

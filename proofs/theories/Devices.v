@@ -1,5 +1,9 @@
 (** Several devices of blocks, each of which may fail, and programs over them.
 
+A device also may answer that it cannot read a block: each block stands there with a digest, and what has
+rotted does not have the right one. It may answer so at any time, and of any block. Nothing else is said of
+it: what the block held is not read.
+
 A record says which devices are members: they have every block that was flushed. It stands on a witness: a
 place of its own that does not fail, is read when the power returns, and is written whole. *)
 From stdpp Require Import list.
@@ -41,15 +45,15 @@ Inductive array_program {A : Type} :=
   | Finish (r : A)
   | Stop                                        (* no member answers *)
   | PastEnd                                     (* a block that the devices do not have *)
-  | ReadFrom (i a : nat) (k : option B → array_program)
+  | ReadFrom (i a : nat) (k : option (option B) → array_program)   (* [Some None]: unreadable *)
   | WriteTo (i a : nat) (b : B) (k : bool → array_program)
   | FlushOf (i : nat) (k : bool → array_program)
   | SetMembers (ms : list nat) (c : bool) (k : array_program)
   | AssumeThat (φ : bool) (k : array_program).  (* as [Assume] in [Medium.v] *)
 Arguments array_program : clear implicits.
 
-Definition answer_of_read (x : array) (i a : nat) : option B :=
-  if up (device_at x i) then Some (read_block (store (device_at x i)) a) else None.
+Definition answer_of_read (x : array) (i a : nat) : option (option B) :=
+  if up (device_at x i) then Some (Some (read_block (store (device_at x i)) a)) else None.
 Definition written (x : array) (i a : nat) (b : B) : array :=
   put_device x i (Device true (write_block (store (device_at x i)) a b)).
 Definition flushed (x : array) (i : nat) : array :=
@@ -62,6 +66,7 @@ Definition maybe_written (x : array) (i a : nat) (b : B) (x' : array) : Prop :=
 (** One step of such a program: an I/O, or an assumption. *)
 Inductive array_io {A} : array_program A → array → array_program A → array → Prop :=
   | read_io i a k x : array_io (ReadFrom i a k) x (k (answer_of_read x i a)) x
+  | unread_io i a k x : up (device_at x i) = true → array_io (ReadFrom i a k) x (k (Some None)) x
   | write_io i a b k x : up (device_at x i) = true → array_io (WriteTo i a b k) x (k true) (written x i a b)
   | no_write_io i a b k x x' : up (device_at x i) = false → maybe_written x i a b x' →
       array_io (WriteTo i a b k) x (k false) x'
@@ -101,7 +106,8 @@ Fixpoint array_safe {A} (P : array B → Prop) (Q : A → array B → Prop) (S :
   | Finish r => Q r x1
   | Stop => S x1
   | PastEnd => True
-  | ReadFrom i a k => array_safe P Q S (k (answer_of_read x1 i a)) x1
+  | ReadFrom i a k => array_safe P Q S (k (answer_of_read x1 i a)) x1 ∧
+      (up (device_at x1 i) = true → array_safe P Q S (k (Some None)) x1)
   | WriteTo i a b k =>
       if up (device_at x1 i) then array_safe P Q S (k true) (written x1 i a b)
       else ∀ x2, maybe_written x1 i a b x2 → array_safe P Q S (k false) x2
@@ -152,7 +158,7 @@ Lemma array_safe_io (p : array_program B A) x p' x' :
   array_safe P Q S p x → array_io p x p' x' → array_safe P Q S p' x'.
 Proof.
   intros Hp Hio. destruct Hio as
-    [i a k x|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x|k x];
+    [i a k x|i a k x Hup|i a b k x Hup|i a b k x x' Hup Hx'|i k x Hup|i k x Hup|ms c k x|k x];
     destruct (Hp x (fails_refl x)) as [_ Hk]; simpl in Hk; try rewrite Hup in Hk;
       first [exact Hk|by apply Hk].
 Qed.
@@ -163,7 +169,7 @@ Proof.
   revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; simpl; intros x Hp Hr;
     destruct (Hp x (fails_refl x)) as [_ Hk]; try done.
   - by simplify_eq.
-  - by apply IH.
+  - by apply IH; [apply Hk|].
   - destruct (up _); [by apply IH|]. apply IH; [|done]. apply Hk. by left.
   - destruct (up _); by apply IH.
   - by apply IH.
@@ -177,7 +183,8 @@ Lemma array_safe_mono {A} (P P' : array B → Prop) (Q Q' : A → array B → Pr
   array_safe P Q S p x → array_safe P' Q' S' p x.
 Proof.
   intros HP HQ HS. revert x. induction p as [r'| | |i a k IH|i a b k IH|i k IH|ms c k IH|φ k IH]; simpl;
-    intros x Hp x1 H1; destruct (Hp x1 H1) as [? Hk]; split; auto; by destruct (up _); auto.
+    intros x Hp x1 H1; destruct (Hp x1 H1) as [? Hk]; split; auto;
+    first [by destruct Hk; auto|by destruct (up _); auto].
 Qed.
 
 (** [E] is what else is known of the devices; it does not depend on the record. *)

@@ -54,6 +54,16 @@ Definition protects T (R : contents B → Prop) x : Prop := ∃ M, safe R M ∧ 
 Definition up_members x : list nat := filter (λ i, up (device_at x i) = true) (members x).
 Definition stopped T (R : contents B → Prop) x : Prop := protects T R x ∧ length (up_members x) < fewest.
 
+Lemma sublist_in (i : nat) l l' : l `sublist_of` l' → i ∈ l → i ∈ l'.
+Proof. intros Hs Hi. eapply elem_of_submseteq; [done|by apply sublist_submseteq]. Qed.
+
+Lemma sublist_distinct (l l' : list nat) : l `sublist_of` l' → NoDup l' → NoDup l.
+Proof.
+  intros Hs. induction Hs as [|j l l' Hs IH|j l l' Hs IH]; [done|..]; rewrite ?NoDup_cons; intros [Hj Hdup];
+    [|by apply IH].
+  split; [|by apply IH]. intros Hin. by eapply Hj, sublist_in.
+Qed.
+
 Lemma read_may_be M a : may_be M a (read_block M a).
 Proof. left. apply read_may_hold. Qed.
 
@@ -243,54 +253,59 @@ Proof.
 Qed.
 
 (** [G] is true of each piece that is read. *)
-Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo got c a x k :
+Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo got bad c a x lost k :
   lasting E → holds T M x → E x → members x = kept ++ todo → clean x = c →
-  got.*1 = kept → n + length kept = needed a → Forall (λ e, G e.1 e.2) got →
+  got.*1 `sublist_of` kept → n + length got = needed a → Forall (λ e, G e.1 e.2) got →
   (∀ x i, holds T M x → E x → i ∈ members x → i ∈ todo → up (device_at x i) = true →
      G i (read_block (store (device_at x i)) a)) →
-  (∀ x ms got, holds T M x → E x → members x = ms → ms `sublist_of` kept ++ todo → clean x = c →
+  (∀ x ms bad got, holds T M x → E x → members x = ms → ms `sublist_of` kept ++ todo → clean x = c →
      Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
-     array_safe P Q S (k ms (joined a got)) x) →
-  array_safe P Q S (gather n kept todo got c a k) x.
+     array_safe P Q S (k ms bad (joined a got)) x) →
+  array_safe P Q S (gather n kept todo got bad c a lost k) x.
 Proof.
-  intros HE. revert n kept got x. induction todo as [|i rest IH]; intros n kept got x Hx Ex Hms Hc Hkept
+  intros HE. assert (∀ x ms (got : list (nat * C)), holds T M x → members x = ms → got.*1 `sublist_of` ms →
+    NoDup got.*1 ∧ ∀ i, i ∈ got.*1 → i < count) as Hproper.
+  { intros y ms got' Hy <- Hsub. split; [eapply sublist_distinct; [done|by eapply holds_distinct]|].
+    intros i Hi. eapply holds_bound; [done|]. by eapply sublist_in. }
+  revert n kept got bad x. induction todo as [|i rest IH]; intros n kept got bad x Hx Ex Hms Hc Hgot
     Hn HG Hread Hk.
-  { destruct n as [|n]; simpl; [|apply safe_stop; [done|]].
-    - rewrite app_nil_r in *. apply Hk; try done.
-      + rewrite Hkept, <-Hms. by eapply holds_distinct.
-      + intros i. rewrite Hkept, <-Hms. by eapply holds_bound.
-      + rewrite <-(fmap_length fst), Hkept. lia.
-    - rewrite Hms, app_nil_r. pose proof (needed_bounds (count := count) a). lia. }
+  { destruct n as [|n]; simpl.
+    - rewrite app_nil_r in *. destruct (Hproper x kept got) as [? ?]; [done..|]. by apply Hk.
+    - destruct (decide _); [apply safe_stop; [done|by rewrite Hms, app_nil_r]|].
+      intros x1 H1. split; [by apply HP; eapply holds_fails|done]. }
   destruct n as [|n]; simpl.
-  - assert (∀ j, j ∈ kept → j ∈ members x) as Hin by (intros j Hj; rewrite Hms; apply elem_of_app; by left).
-    pose proof (holds_distinct _ _ _ Hx) as Hdup. rewrite Hms in Hdup. apply NoDup_app in Hdup as (Hdup&_).
-    apply Hk; try done; rewrite ?Hkept; [done|intros j Hj; by eapply holds_bound, Hin|].
-    rewrite <-(fmap_length fst), Hkept. lia.
+  - destruct (Hproper x (kept ++ i :: rest) got) as [? ?]; [done|done|by apply sublist_inserts_r|].
+    by apply Hk.
   - intros x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
     assert (E x1) as Ex1 by by eapply HE. destruct H1 as (Hm1&Hc1&_). rewrite Hms in Hm1. rewrite Hc in Hc1.
-    unfold answer_of_read. destruct (up (device_at x1 i)) eqn:Hup.
+    unfold answer_of_read. destruct (up (device_at x1 i)) eqn:Hup; split; try done.
     + apply IH; try done.
       * by rewrite <-(assoc_L (++)).
-      * rewrite fmap_app, Hkept. done.
+      * rewrite fmap_app. by apply sublist_app.
       * rewrite app_length. simpl. lia.
       * apply Forall_app. split; [done|]. apply Forall_singleton. simpl. apply Hread; try done; [|by left].
         rewrite Hm1. apply elem_of_app. right. by left.
       * intros y j Hy Ey Hj Hj'. apply Hread; try done. by right.
       * by rewrite <-(assoc_L (++)).
+    + intros _. apply IH; try done.
+      * by rewrite <-(assoc_L (++)).
+      * by apply sublist_inserts_r.
+      * intros y j Hy Ey Hj Hj'. apply Hread; try done. by right.
+      * by rewrite <-(assoc_L (++)).
     + apply (safe_without E _ i); try done. intros x2 Hx2 Ex2 Hm2 Hc2. apply IH; try done.
       * intros y j Hy Ey Hj Hj'. apply Hread; try done. by right.
-      * intros y ms got' Hy Ey Hmy Hsub. apply Hk; try done. etrans; [done|].
+      * intros y ms bad' got' Hy Ey Hmy Hsub. apply Hk; try done. etrans; [done|].
         apply sublist_app; [done|by apply sublist_cons].
 Qed.
 
-Lemma safe_read_from (E : array C → Prop) (G : nat → C → Prop) ms c a x k :
+Lemma safe_read_from (E : array C → Prop) (G : nat → C → Prop) ms c a x lost k :
   lasting E → holds T M x → E x → members x = ms → clean x = c →
   (∀ x i, holds T M x → E x → i ∈ members x → i ∈ ms → up (device_at x i) = true →
      G i (read_block (store (device_at x i)) a)) →
-  (∀ x ms' got, holds T M x → E x → members x = ms' → ms' `sublist_of` ms → clean x = c →
+  (∀ x ms' bad got, holds T M x → E x → members x = ms' → ms' `sublist_of` ms → clean x = c →
      Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
-     array_safe P Q S (k ms' (joined a got)) x) →
-  array_safe P Q S (read_from ms c a k) x.
+     array_safe P Q S (k ms' bad (joined a got)) x) →
+  array_safe P Q S (read_from ms c a lost k) x.
 Proof.
   intros HE Hx Ex Hms Hc HG Hk. apply (safe_gather E G); try done; simpl; by rewrite ?Nat.add_0_r.
 Qed.
@@ -349,6 +364,41 @@ Proof.
     + by rewrite Hc2.
     + by rewrite Hups.
     + intros x3 Hx3 [Hkept3 Hrest3] Hm3 Hc3. by apply IH.
+Qed.
+
+(** The same for those that could not read: they get what they have. *)
+Lemma safe_repair (φ : nat → medium C → Prop) bad kept todo c a b x k :
+  may_be M a b → (∀ i m, φ i m → φ i (write_block m a (piece a i b))) →
+  holds T M x → each_up (kept ++ todo) φ x → members x = kept ++ todo → clean x = c →
+  (∀ x ms, holds T M x → each_up ms φ x → members x = ms → ms `sublist_of` kept ++ todo → clean x = c →
+     array_safe P Q S (k ms) x) →
+  array_safe P Q S (repair bad kept todo c a b k) x.
+Proof.
+  intros Hab Hφ. revert kept x. induction todo as [|i rest IH]; simpl; intros kept x Hx Hall Hms Hc Hk.
+  { rewrite app_nil_r in *. by apply Hk. }
+  assert ((kept ++ [i]) ++ rest = kept ++ i :: rest) as Happ by by rewrite <-(assoc_L (++)).
+  destruct (decide (i ∈ bad)); [|by apply IH; rewrite ?Happ].
+  intros x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
+  apply (each_up_fails _ _ _ _ H1) in Hall. destruct H1 as (Hm&Hc1&_). rewrite Hms in Hm. rewrite Hc in Hc1.
+  destruct (up (device_at x1 i)) eqn:Hup.
+  - destruct (holds_written i a b x1 (written x1 i a (piece a i b))) as (Hx2&Hm2&Hc2&_);
+      [done|by left|done|].
+    apply IH; rewrite ?Happ; try done. intros j Hj. unfold written. simpl.
+    destruct (decide (j = i)) as [->|]; [|by apply Hall]. intros _. by apply Hφ, Hall.
+  - intros x2 Hx2'. destruct (holds_written i a b x1 x2) as (Hx2&Hm2&Hc2&Hups); [done|by right|done|].
+    assert (∀ j, j ≠ i → device_at x2 j = device_at x1 j) as Hsame.
+    { intros j Hj. destruct Hx2' as [->|(?&_&->)]; [done|]. simpl. by rewrite decide_False. }
+    assert (kept ++ rest `sublist_of` kept ++ i :: rest) as Hsub
+      by (apply sublist_app; [done|by apply sublist_cons]).
+    apply (safe_without (each_up (kept ++ rest) φ) _ i); try done.
+    + apply each_up_lasting.
+    + intros j Hj Hupj. assert (j ≠ i) as Hne by (intros ->; congruence). rewrite (Hsame j Hne) in *.
+      apply Hall; [by eapply sublist_in|done].
+    + by rewrite Hm2.
+    + by rewrite Hc2.
+    + by rewrite Hups.
+    + intros x3 Hx3 Hall3 Hm3 Hc3. apply IH; try done. intros y ms Hy Ey Hmy Hs. apply Hk;
+      try done. by etrans.
 Qed.
 
 (** What the members read as is flushed. *)

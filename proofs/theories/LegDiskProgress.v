@@ -1,6 +1,7 @@
 (** Progress of a disk on a leg: as long as enough members answer, every request within the stated sizes is
 answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail between any
-two I/Os. This holds as long as what programs assume of digests is true ([Codec.v]).
+two I/Os. This holds as long as what programs assume is true: of digests ([Codec.v]), and that of no block
+more pieces are unreadable than the code can do without ([Leg.v]).
 
 The scheduler is named: it proposes places, or asks for an upkeep that finds some first ([planned]). For the
 disk with whole maps these are the first free places, and a collection ([ProvedDiskAnswers.v]);

@@ -233,9 +233,8 @@ Qed.
 Lemma array_io_up {A} (p p' : array_program C A) x x' i :
   array_io p x p' x' → up (device_at x' i) = up (device_at x i).
 Proof.
-  destruct 1 as [j a k x|j a b k x Hup|j a b k x x' Hup [->|(?&_&->)]|j k x Hup|j k x Hup|ms c k x|k x]; try
-    done;
-    simpl; by destruct (decide (i = j)) as [->|].
+  destruct 1 as [j a k x|j a k x Hup|j a b k x Hup|j a b k x x' Hup [->|(?&_&->)]|j k x Hup|j k x Hup|
+    ms c k x|k x]; try done; simpl; by destruct (decide (i = j)) as [->|].
 Qed.
 
 Lemma fine_up v h x x' : (∀ i, up (device_at x' i) = up (device_at x i)) → fine v h x → fine v h x'.

@@ -10,10 +10,10 @@ Import ProvedDisk(geometry).
 
 Section Program.
 Context {B C A : Type} `{cutting B C} {torn : tearing B} (size : nat).
-Context {count : nat} {laws : cutting_laws count} (Q : A → array C → Prop).
+Context (Q : A → array C → Prop).
 Implicit Types (x : array C) (ms : list nat).
 
-Definition copy_ios (w n : nat) : nat := n * (2 * w + 1) + 1.
+Definition copy_ios (w n : nat) : nat := n * (2 * w + 2) + 1.
 Definition resync_ios (w devices : nat) : nat := devices * (copy_ios w size + 1).
 
 Lemma ends_copy_to w n i j ms c x k :
@@ -23,9 +23,10 @@ Lemma ends_copy_to w n i j ms c x k :
 Proof.
   unfold copy_ios. intros Hms Hw Hk. revert ms x Hms Hw. induction j as [|j IH]; intros ms x Hms Hw.
   - intros x1 [(Hm&_&_) _]. simpl. destruct (up (device_at x1 i)); (apply Hk; [simpl; congruence|done]).
-  - apply array_ends_more with (2 * length ms + S (j * (2 * w + 1) + 1 + n)); [simpl; lia|]. simpl copy_to.
-    apply (ends_gather count Q _ (λ _, True) (λ _ _, True)); rewrite ?Nat.add_0_r; try done.
-    intros y ms' got _ Hy Hsub _ _ _ x1 [(Hm&_&_) _].
+  - apply array_ends_more with (2 * length ms + S (S (j * (2 * w + 2) + 1 + n))); [simpl;
+    lia|]. simpl copy_to.
+    apply (ends_gather Q _ (λ _, True) (λ _ _, True)); rewrite ?Nat.add_0_r; try done.
+    intros y ms' bad got _ Hy Hsub _ _ _ x1 [(Hm&_&_) _].
     assert (length ms' ≤ w) as Hlen by (apply sublist_length in Hsub; simpl in Hsub; lia).
     destruct (up (device_at x1 i)).
     + apply IH; [simpl; congruence|done].
@@ -90,7 +91,7 @@ Proof.
     { unfold todo. etrans; [apply filter_length|]. by rewrite seq_length. }
     apply array_ends_more with (resync_ios size (length (members x1) + count) (length todo) + 0).
     { rewrite Hm. unfold resync_ios. nia. }
-    apply (ends_resync size (count := count)); [done|rewrite Hm; lia|]. by intros x2 ms2 _ x3 _.
+    apply (ends_resync size); [done|rewrite Hm; lia|]. by intros x2 ms2 _ x3 _.
 Qed.
 
 Theorem resync_ends (shape : Y → geometry) represents recoverable n z tr y ms c x h :
@@ -115,7 +116,8 @@ Proof.
     assert (seq 0 count = 0 :: seq 1 (pred count)) as Hseq.
     { assert (0 < count) as Hcount by lia. clear -Hcount. destruct count; [lia|done]. }
     unfold settle_leg. rewrite Hseq, filter_cons_True by apply not_elem_of_nil. cbn [resync].
-    rewrite <-(Nat.succ_pred size) by lia. simpl. unfold read_from. destruct (needed _); [lia|done]. }
+    rewrite <-(Nat.succ_pred size) by lia. simpl. unfold read_from. destruct (needed _); [lia|]. simpl.
+    by rewrite decide_True by lia. }
   destruct n as [|n]; [by intros []|]. intros Hends.
   destruct (Hends _ (Hcalm (Idle _ _ _) _ I)) as [_ Hall].
   destruct (Hall _ _ (Starts y [] false x [])) as [[=]|[_ Hrest]].

@@ -12,12 +12,14 @@ What the machine may meet:
   and no such block is one of superblock, headers and log;
 - a device that fails between any two I/Os, or while the power is off, and then answers nothing;
 - its return with what it had, or its replacement by any other device, between two requests;
+- a device that answers, and cannot read a block, any one and at any time, since it has rotted;
 - a resync of all devices that are no members, with any of these in it.
 
 What is assumed beyond [ProvedDiskTheorem.v], whose hypothesis on digests is about blocks as the leg gives
 them back: the code gives back what was cut into pieces ([cutting_laws]),
-the record of the members does not fail and is written whole ([Devices.v]), and devices have the pieces of the
-same blocks when the disk is made. An I/O past the end of the devices would stop the machine;
+the record of the members does not fail and is written whole ([Devices.v]), devices have the pieces of the
+same blocks when the disk is made, what has rotted is not read, and of no block more pieces are unreadable
+than the code can do without ([Leg.v]). An I/O past the end of the devices would stop the machine;
 [LegDiskProgress.v] and [LegDiskUpkeep.v] say when there is none. *)
 From stdpp Require Import vector.
 From LogDisk Require Parity.

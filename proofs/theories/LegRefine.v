@@ -57,10 +57,15 @@ Proof.
     + apply each_up_lasting.
     + by rewrite <-Hms.
     + intros y i Hy Ey _ Hi Hup. by apply Ey.
-    + intros y ms' got Hy Ey Hm Hsub Hcy Hgot Hdup Hbound Hlen.
-      rewrite (joined_got count M a got (read_block M a)) by done. eapply IH; try done.
-      split; [done|]. rewrite Hm. eapply each_up_sub; [|exact Ey]. intros i Hi.
-      eapply elem_of_submseteq; [done|by apply sublist_submseteq].
+    + intros y ms' bad got Hy Ey Hm Hsub Hcy Hgot Hdup Hbound Hlen.
+      rewrite (joined_got count M a got (read_block M a)) by done.
+      apply (safe_repair size count T _ _ _ M (λ y, protects_holds T R M y Hsafe)
+        (λ y, stopped_holds T R M y Hsafe) (reads_as (read_block M))); try done.
+      * apply read_may_be.
+      * intros i m Hi a' Ha'. unfold read_block. simpl. destruct (decide (a' = a)) as [->|]; [done|].
+        by apply Hi.
+      * eapply each_up_sub; [|exact Ey]. intros i Hi. by eapply sublist_in.
+      * intros z ms2 Hz Ez Hmz _ Hcz. eapply IH; try done. split; [done|by rewrite Hmz].
   - destruct (decide _) as [Ha|]; [|by intros x1 H1; split; [exists M; split; [done|by eapply holds_fails]|]].
     assert (∀ x, holds T M x → each_up ms (reads_as (read_block M)) x → members x = ms →
       clean x = false →
@@ -111,7 +116,7 @@ Proof.
     (λ y, stopped_holds T R M y Hsafe) (each_up ms (equal_from (S n) f)) (λ i p, held M i n p)); try done.
   - apply each_up_lasting.
   - intros y i Hy Ey Hi _ Hup. apply (holds_within _ _ _ _ _ Hy i); [done|lia|apply read_may_hold].
-  - intros y ms' got Hy Ey Hm Hsub Hcy Hgot Hdup Hbound Hlen. set (b := joined n got).
+  - intros y ms' bad got Hy Ey Hm Hsub Hcy Hgot Hdup Hbound Hlen. set (b := joined n got).
     assert (may_be M n b) as Hb by by apply (joined_may_be count).
     set (f' := λ a, if decide (a = n) then b else f a).
     assert (may_leave M f') as Hf'.
@@ -197,7 +202,7 @@ Proof.
     + apply lasting_and; apply each_up_lasting.
     + split; [|done]. by rewrite <-Hms.
     + intros y j Hy [Ey _] _ Hj Hup. apply Ey; [done|done|lia].
-    + intros y ms' got Hy [Ey Ei] Hm Hsub Hcy Hgot Hdup Hbound Hlen.
+    + intros y ms' bad got Hy [Ey Ei] Hm Hsub Hcy Hgot Hdup Hbound Hlen.
       rewrite (joined_got count M n got (read_block M n)) by done.
       assert (∀ j, j ∈ ms' → j ∈ ms) as Hin.
       { intros j Hj. eapply elem_of_submseteq; [done|by apply sublist_submseteq]. }

@@ -92,7 +92,7 @@ Lemma mul_double a b : mul (double a) b = double (mul a b).
 Proof. unfold mul. induction (bits_of b) as [|x l IH]; [done|]. simpl. by rewrite IH, when_double, double_add.
   Qed.
 Lemma mul_when x a b : mul (when x a) b = when x (mul a b).
-Proof. assert (when_true : forall a, when true a = a) by (intros y; apply byte_eta).
+Proof. assert (when_true : ∀ a, when true a = a) by (intros y; apply byte_eta).
   destruct x; [by rewrite !when_true | apply mul_0_l]. Qed.
 Lemma mul_times a bits c : mul (times a bits) c = times (mul a c) bits.
 Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH.
@@ -112,12 +112,12 @@ Definition bytes : list byte :=
   i ← bits; j ← bits; k ← bits; l ← bits; m ← bits; n ← bits; o ← bits; p ← bits; [Byte i j k l m n o p].
 
 Lemma elem_of_bytes a : a ∈ bytes.
-Proof. assert (bit : forall b : bool, b ∈ [false; true]) by (intros []; set_solver).
+Proof. assert (bit : ∀ b : bool, b ∈ [false; true]) by (intros []; set_solver).
   destruct a as [i j k l m n o p]. repeat (apply elem_of_list_bind; eexists; split; [|by apply bit]).
   by apply elem_of_list_singleton. Qed.
 
-Lemma each_byte (P : byte -> Prop) `{forall a, Decision (P a)} :
-  bool_decide (Forall P bytes) = true -> forall a, P a.
+Lemma each_byte (P : byte -> Prop) `{∀ a, Decision (P a)} :
+  bool_decide (Forall P bytes) = true -> ∀ a, P a.
 Proof. intros all a. apply bool_decide_eq_true in all. rewrite Forall_forall in all. apply all, elem_of_bytes.
   Qed.
 
@@ -139,9 +139,9 @@ Proof.
     unfold powers; rewrite list_lookup_fmap, lookup_seq_lt by done; simpl; [done|by rewrite E].
 Qed.
 
-Theorem generator_generates a : a <> zero -> exists i, i < 255 /\ a = power two i.
+Theorem generator_generates a : a <> zero -> ∃ i, i < 255 /\ a = power two i.
 Proof.
-  assert (H : forall a, a <> zero -> a ∈ powers) by (refine (each_byte _ _); vm_cast_no_check (eq_refl true)).
+  assert (H : ∀ a, a <> zero -> a ∈ powers) by (refine (each_byte _ _); vm_cast_no_check (eq_refl true)).
   intros (i & -> & Hi%elem_of_seq)%H%elem_of_list_fmap. exists i. split; [lia|done]. Qed.
 
 Lemma add_0_r a : add a zero = a.
@@ -277,7 +277,7 @@ Section blocks.
   Lemma known_length s d : left_of s d -> length (known s) = length d.
   Proof. intros L. unfold known. by rewrite fmap_length, (Forall2_length _ _ _ L). Qed.
 
-  Lemma restore u d i x : length u = length d -> d !! i = Some x -> (forall k, k <> i -> u !! k = d !! k) ->
+  Lemma restore u d i x : length u = length d -> d !! i = Some x -> (∀ k, k <> i -> u !! k = d !! k) ->
     <[i := x]> u = d.
   Proof.
     intros L E K. apply list_eq. intros k. destruct (decide (k = i)) as [->|N].
@@ -296,7 +296,7 @@ Section blocks.
     - intros [= <-]. apply list_eq. intros i. apply K; [done|]. apply not_elem_of_nil.
     - destruct (Z i L) as (Zi & x & Hx); [left|]. assert (<[i := x]> (known s) = d) as Ed.
       { apply restore; [done..|]. intros k N. apply K; [done|]. by intros ?%elem_of_list_singleton. }
-      assert (forall a, syndrome a d = plus (syndrome a (known s)) (times_byte (power a i) x)) as Sy.
+      assert (∀ a, syndrome a d = plus (syndrome a (known s)) (times_byte (power a i) x)) as Sy.
       { intros a. rewrite <-Ed at 1. by apply syndrome_insert. }
       destruct Hp as [-> | ->], Hq as [-> | ->]; simpl; try done; intros [= <-];
         by rewrite Sy, plus_cancel, ?power_one, ?times_1, ?times_inv by by apply power_nonzero.
@@ -307,7 +307,7 @@ Section blocks.
         - rewrite list_lookup_insert; [done|]. by apply lookup_lt_Some in Zj.
         - rewrite list_lookup_insert_ne by done. apply K; [done|].
           by intros [?|?%elem_of_list_singleton]%elem_of_cons. }
-      assert (forall a, plus (syndrome a (known s)) (syndrome a d)
+      assert (∀ a, plus (syndrome a (known s)) (syndrome a d)
         = plus (times_byte (power a j) y) (times_byte (power a i) x)) as Sy.
       { intros a. rewrite <-Ed at 1. rewrite syndrome_insert by by rewrite list_lookup_insert_ne.
         rewrite syndrome_insert by done. by rewrite <-plus_assoc, plus_cancel. }

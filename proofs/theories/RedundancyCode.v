@@ -41,7 +41,7 @@ Section code.
   }.
 
   (** A write cut short leaves the old stripe or the new one, and never a third. *)
-  Definition whole c : Prop := forall old new s d,
+  Definition whole c : Prop := ∀ old new s d,
     length old = data_count c -> length new = data_count c ->
     mixture s (stripe c old) (stripe c new) -> decode c s = Some d -> d = old \/ d = new.
 

@@ -2,7 +2,7 @@
 From LogDisk Require Export Redundancy.
 
 Lemma left_of_intro {V} (s : list (option V)) t :
-  length s = length t -> (forall i x, s !! i = Some (Some x) -> t !! i = Some x) -> left_of s t.
+  length s = length t -> (∀ i x, s !! i = Some (Some x) -> t !! i = Some x) -> left_of s t.
 Proof.
   revert t. induction s as [|o s IH]; intros [|y t] E H; try done; constructor.
   - destruct o as [x|]; [|by left]. right. specialize (H 0 x eq_refl). simpl in H. congruence.
@@ -11,7 +11,7 @@ Qed.
 
 Lemma mixture_intro {V} (s : list (option V)) t u :
   length s = length t -> length t = length u ->
-  (forall i x, s !! i = Some (Some x) -> t !! i = Some x \/ u !! i = Some x) -> mixture s t u.
+  (∀ i x, s !! i = Some (Some x) -> t !! i = Some x \/ u !! i = Some x) -> mixture s t u.
 Proof.
   revert t u. induction s as [|o s IH]; intros [|y t] [|z u] E F H; try done; constructor.
   - destruct o as [x|]; [|by left]. right.
@@ -44,7 +44,7 @@ Section correct.
     active_missed : state x = Active -> missed x = ∅;
     activated : working x -> missed x = ∅ -> state x = Active;
     missed_below s : s ∈ missed x -> s < size;
-    written_open s : s ∈ written x -> exists n v, pending st !! s = Some (Attempt n (Some v));
+    written_open s : s ∈ written x -> ∃ n v, pending st !! s = Some (Attempt n (Some v));
   }.
 
   Definition same_request (r : option (request (V := V))) (t : option (attempt (V := V))) : Prop :=
@@ -69,7 +69,7 @@ Section correct.
   (** ** Reads *)
 
   Lemma seen_lookup l s i v : seen c l s !! i = Some (Some v) ->
-    exists x, components l !! i = Some x /\ state x = Active /\ v = strip x s.
+    ∃ x, components l !! i = Some x /\ state x = Active /\ v = strip x s.
   Proof. unfold seen. rewrite list_lookup_fmap. destruct (components l !! i) as [x|]; simpl; [|done].
     case_decide; [|done]. intros [= <-]. eauto. Qed.
 
@@ -128,21 +128,21 @@ Section correct.
   Qed.
 
   Lemma activate_same x :
-    (forall s, strip (activate x) s = strip x s) /\ missed (activate x) = missed x /\
+    (∀ s, strip (activate x) s = strip x s) /\ missed (activate x) = missed x /\
       written (activate x) = written x.
   Proof. split_and!; intros; unfold activate; by case_decide. Qed.
 
   (** Only the first three clauses and the bounds need care in a component that is made active if it can be.
   *)
   Lemma faithful_activate st i x :
-    (forall s, pending st !! s = None -> s ∉ missed x -> stripe c (holds st s) !! i = Some (strip x s)) ->
-    (forall s n v, pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x ->
+    (∀ s, pending st !! s = None -> s ∉ missed x -> stripe c (holds st s) !! i = Some (strip x s)) ->
+    (∀ s n v, pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x ->
       stripe c v !! i = Some (strip x s)) ->
-    (forall s n w, whole c -> pending st !! s = Some (Attempt n w) -> s ∉ missed x ->
+    (∀ s n w, whole c -> pending st !! s = Some (Attempt n w) -> s ∉ missed x ->
        stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     (state x = Active -> missed x = ∅) ->
-    (forall s, s ∈ missed x -> s < size) ->
-    (forall s, s ∈ written x -> exists n v, pending st !! s = Some (Attempt n (Some v))) ->
+    (∀ s, s ∈ missed x -> s < size) ->
+    (∀ s, s ∈ written x -> ∃ n v, pending st !! s = Some (Attempt n (Some v))) ->
     faithful st i (activate x).
   Proof.
     intros H1 H2 H3 H4 H5 H6. destruct (activate_same x) as (Es & Em & Ew).
@@ -171,9 +171,9 @@ Section correct.
   (** A stripe comes to be written with [o]; if that is cut short, its data are what it held, or [n]. *)
   Lemma sim_start l st s o n : refines l st -> s < size -> length (value c o) = data_count c ->
     length n = data_count c ->
-    (forall m v, pending st !! s <> Some (Attempt m (Some v))) ->
+    (∀ m v, pending st !! s <> Some (Attempt m (Some v))) ->
       (whole c -> value c o = holds st s \/ value c o = n) ->
-    (forall i x, components l !! i = Some x -> whole c -> s ∉ missed x ->
+    (∀ i x, components l !! i = Some x -> whole c -> s ∉ missed x ->
       stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     refines (with_open (<[s := Writing o]> (open l)) l)
       (Store (holds st) (<[s := Attempt n (Some (value c o))]> (pending st))).
@@ -207,7 +207,7 @@ Section correct.
     intros R Hx E. pose proof (r_component _ _ R i x Hx) as F.
     pose proof (r_request _ _ R s) as Q. rewrite E in Q.
     destruct (pending st !! s) as [[n [v|]]|] eqn:P; simpl in Q; try done. destruct Q as (-> & L & Ln).
-    assert (forall s', strip (put c s o i x) s' =
+    assert (∀ s', strip (put c s o i x) s' =
       if decide (s = s') then default (blank c) (d ← o; stripe c d !! i) else strip x s') as S.
     { intros s'. apply (strip_alter s s' _ x). }
     pose proof (share_strip i o (index_below _ _ _ _ R Hx) L) as Sh. split; simpl; try apply F.
@@ -229,14 +229,14 @@ Section correct.
   Proof.
     intros R E P A. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
     destruct Q as (Ev & L & Ln). assert (s < size) as Hs by (apply (r_below _ _ R); by rewrite E).
-    assert (forall s', delete s (pending st) !! s' = None -> s' = s \/ s' <> s /\
+    assert (∀ s', delete s (pending st) !! s' = None -> s' = s \/ s' <> s /\
       pending st !! s' = None) as Dn.
     { intros s'. rewrite lookup_delete_None. destruct (decide (s' = s)); [by left|]. intros [->|]; auto. }
     split; simpl.
     - rewrite fmap_length. apply R.
     - intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
       pose proof (r_component _ _ R i x Hx) as F. rewrite Forall_lookup in A. specialize (A i x Hx).
-      assert (forall s', s' <> s -> s' ∉ (if decide (s ∈ written x)
+      assert (∀ s', s' <> s -> s' ∉ (if decide (s ∈ written x)
         then missed x ∖ {[s]} else {[s]} ∪ missed x) ->
         s' ∉ missed x) as M by (intros s' ?; case_decide; set_solver). apply faithful_activate; simpl.
       + intros s' P' Hm. apply Dn in P' as [-> | [N P']].
@@ -305,7 +305,7 @@ Section correct.
     pose proof (open_none _ _ _ R E) as P. pose proof (read_never_wrong l st s v R E D) as ->.
     pose proof (share_strip i (Some (holds st s)) (index_below _ _ _ _ R Hx) (r_holds _ _ R s)) as Sh.
     simpl in Sh.
-    assert (forall s', strip (with_state Resyncing (with_missed (missed x ∖ {[s]})
+    assert (∀ s', strip (with_state Resyncing (with_missed (missed x ∖ {[s]})
         (with_strip s (stripe c (holds st s) !! i) x))) s' =
       if decide (s = s') then default (blank c) (stripe c (holds st s) !! i) else strip x s') as S.
     { intros s'. apply (strip_alter s s' _ x). }
@@ -319,7 +319,7 @@ Section correct.
 
   Lemma faithful_built l st i d : refines l st -> i < width c -> faithful st i (built_on size d).
   Proof.
-    intros R Hi. assert (forall s, pending st !! s <> None -> s < size) as B.
+    intros R Hi. assert (∀ s, pending st !! s <> None -> s < size) as B.
     { intros s N. apply (r_below _ _ R). pose proof (r_request _ _ R s) as Q.
       destruct (open l !! s) as [r|]; [eauto|]. by destruct (pending st !! s). }
     apply faithful_activate; simpl; try set_solver.
@@ -330,7 +330,7 @@ Section correct.
 
   (** Every step of a leg, failures and crashes included, is a step of the reliable store. *)
   Theorem leg_step_refines l st a l' : refines l st -> act a l = Some l' ->
-    exists st', store_step c st a st' /\ refines l' st'.
+    ∃ st', store_step c st a st' /\ refines l' st'.
   Proof.
     intros R E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E;
       invert_act;

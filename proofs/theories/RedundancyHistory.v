@@ -27,7 +27,7 @@ Section history.
   Qed.
 
   Theorem leg_run_refines l st acts l' : refines l st -> run acts l = Some l' ->
-    exists st', store_run c st acts st' /\ refines l' st'.
+    ∃ st', store_run c st acts st' /\ refines l' st'.
   Proof.
     revert l st. induction acts as [|a acts IH]; simpl; intros l st R.
     - intros [= ->]. exists st. split; [constructor|done].
@@ -55,7 +55,7 @@ Section history.
 
   Inductive changes (a : action (V := V)) l : leg -> Prop :=
     | changes_requests rs : changes a l (with_open rs l)
-    | changes_each f rs : (forall x, carried a x (f x)) ->
+    | changes_each f rs : (∀ x, carried a x (f x)) ->
         changes a l (Leg (f <$> components l) (spares l) rs)
     | changes_one i x y : components l !! i = Some x -> carried a x y -> changes a l (with_component i y l)
     | changes_fail i x mode : components l !! i = Some x -> state x <> Degraded -> a = Fail (home x) mode ->
@@ -64,7 +64,7 @@ Section history.
         changes a l (with_spares ({[home x]} ∪ spares l) (with_component i (fail Degraded x) l))
     | changes_rebuild i x d : components l !! i = Some x -> state x <> Active -> d ∈ spares l ->
         changes a l (with_spares (spares l ∖ {[d]}) (with_component i (built_on size d) l))
-    | changes_spares ds : (forall d, d ∈ ds -> d ∈ spares l \/ forall i x, components l !! i = Some x ->
+    | changes_spares ds : (∀ d, d ∈ ds -> d ∈ spares l \/ ∀ i x, components l !! i = Some x ->
         state x <> Degraded ->
         home x <> d) -> changes a l (with_spares ds l).
 
@@ -74,7 +74,7 @@ Section history.
 
   Lemma act_changes l a l' : act a l = Some l' -> changes a l l'.
   Proof.
-    clear G. assert (forall d, on_device l d = None -> forall i x, components l !! i = Some x ->
+    clear G. assert (∀ d, on_device l d = None -> ∀ i x, components l !! i = Some x ->
       state x <> Degraded -> home x <> d) as Free.
     { intros d N i x Hx D Hd. apply list_find_None in N. rewrite Forall_lookup in N. by apply (N i x Hx). }
     intros E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E; invert_act;
@@ -95,7 +95,7 @@ Section history.
   Lemma inactive_step l a l' : act a l = Some l' ->
     inactive (components l') <= inactive (components l) + (if is_failure a then 1 else 0).
   Proof.
-    clear G. assert (forall i x y, components l !! i = Some x -> (state x = Active -> state y = Active) ->
+    clear G. assert (∀ i x y, components l !! i = Some x -> (state x = Active -> state y = Active) ->
       inactive (<[i := y]> (components l)) <= inactive (components l)) as Ins.
     { intros i x y E A. unfold inactive.
       pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x y E).
@@ -121,13 +121,13 @@ Section history.
 
   Lemma new_leg_inactive n : inactive (components (new_leg c n)) = 0.
   Proof. unfold new_leg. simpl.
-    assert (forall w j, inactive (new_component (V := V) <$> seq j w) = 0) as H; [|apply H].
+    assert (∀ w j, inactive (new_component (V := V) <$> seq j w) = 0) as H; [|apply H].
     induction w as [|w IH]; intros j; [done|apply (IH (S j))]. Qed.
 
   (** With at most m failures, at any steps, every read returns the last write. *)
   Theorem any_m_failures n acts l : run acts (new_leg c n) = Some l -> failures acts <= parity_count c ->
-    exists st, store_run c (new_store c) acts st /\
-      forall s, open l !! s = None -> read c l s = Some (holds st s).
+    ∃ st, store_run c (new_store c) acts st /\
+      ∀ s, open l !! s = None -> read c l s = Some (holds st s).
   Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
     rewrite new_leg_inactive in H. unfold tolerable. lia. Qed.
@@ -136,15 +136,15 @@ Section history.
   repaired before. *)
   Theorem read_available_now n acts l : run acts (new_leg c n) = Some l ->
     inactive (components l) <= parity_count c ->
-    exists st, store_run c (new_store c) acts st /\
-      forall s, open l !! s = None -> read c l s = Some (holds st s).
+    ∃ st, store_run c (new_store c) acts st /\
+      ∀ s, open l !! s = None -> read c l s = Some (holds st s).
   Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. by apply (read_available c size G). Qed.
 
   (** With any number of failures, a read returns the last write or says that data are lost. *)
   Theorem any_failures n acts l : run acts (new_leg c n) = Some l ->
-    exists st, store_run c (new_store c) acts st /\
-      forall s, open l !! s = None -> read c l s = Some (holds st s) \/ read c l s = None.
+    ∃ st, store_run c (new_store c) acts st /\
+      ∀ s, open l !! s = None -> read c l s = Some (holds st s) \/ read c l s = None.
   Proof. intros H. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. destruct (read c l s) as [v|] eqn:D; [|by right]. left. f_equal.
     by eapply (read_never_wrong c size G). Qed.

@@ -16,8 +16,8 @@ Section placement.
 
   (** Homes stay, and what works now worked before. *)
   Lemma placed_from l l' : placed l -> spares l' = spares l ->
-    (forall j z, components l' !! j = Some z -> state z <> Degraded ->
-      exists z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') -> placed l'.
+    (∀ j z, components l' !! j = Some z -> state z <> Degraded ->
+      ∃ z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') -> placed l'.
   Proof.
     intros [A S] Es Old. split; [|rewrite Es].
     - intros j k z w Hz Hw Dz Dw E. destruct (Old j z Hz Dz) as (z' & ? & ? & ?),
@@ -33,7 +33,7 @@ Section placement.
     intros j z [(<- & <- & _)|[_ Hz]]%list_lookup_insert_Some D; [|by exists z]. destruct (Hy D). by exists x.
   Qed.
 
-  Lemma placed_fmap l f rs : (forall x, home (f x) = home x /\
+  Lemma placed_fmap l f rs : (∀ x, home (f x) = home x /\
     (state (f x) <> Degraded -> state x <> Degraded)) ->
     placed l -> placed (Leg (f <$> components l) (spares l) rs).
   Proof. intros F Pl. apply (placed_from l); [done..|]. simpl. intros j z. rewrite list_lookup_fmap.
@@ -68,7 +68,7 @@ Section placement.
   Theorem one_use_per_device n acts l : run acts (new_leg c n) = Some l -> placed l.
   Proof.
     assert (placed (new_leg (V := V) c n)) as P0.
-    { assert (forall j x, (new_component (V := V) <$> seq 0 (width c)) !! j = Some x -> home x = j /\
+    { assert (∀ j x, (new_component (V := V) <$> seq 0 (width c)) !! j = Some x -> home x = j /\
       j < width c) as N.
       { intros j x. rewrite list_lookup_fmap. by intros (k & [-> ?]%lookup_seq & ->)%fmap_Some. }
       split; simpl.

@@ -67,7 +67,7 @@ Section repair.
     { destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
       by destruct S. }
     pose proof (inactive_step c size repair_delay l a l' E) as I. destruct Rp as [Q W D N].
-    assert (forall i x y ds, components l !! i = Some x -> working y ->
+    assert (∀ i x y ds, components l !! i = Some x -> working y ->
       inactive (<[i := y]> (components l)) <= inactive (components l) + 0 ->
       (if decide (working x) then 0 else 1) + base.size ds >= base.size (spares l) ->
       repairable (Leg (<[i := y]> (components l)) ds (open l))) as Keep.
@@ -85,10 +85,10 @@ Section repair.
 
   (** While redundancy is not full there is a step of repair to do. *)
   Lemma repair_goes_on l st : refines l st -> repairable l -> inactive (components l) <> 0 ->
-    exists a l', repairs a /\ act a l = Some l'.
+    ∃ a l', repairs a /\ act a l = Some l'.
   Proof.
     intros R [Q W D N] I.
-    assert (exists i x, components l !! i = Some x /\ state x <> Active) as (i & x & Hx & A).
+    assert (∃ i x, components l !! i = Some x /\ state x <> Active) as (i & x & Hx & A).
     { clear -I. unfold inactive in I. induction (components l) as [|x xs IH]; [done|]. simpl in I.
       case_decide as E.
       - destruct (IH I) as (i & y & ? & ?). by exists (S i), y.
@@ -110,7 +110,7 @@ Section repair.
 
   (** Any run of repair that can go no further has restored everything. *)
   Theorem repair_stops_restored l st acts l' : refines l st -> repairable l -> Forall repairs acts ->
-    run acts l = Some l' -> (forall a, repairs a -> act a l' = None) ->
+    run acts l = Some l' -> (∀ a, repairs a -> act a l' = None) ->
     inactive (components l') = 0 /\ refines l' st /\ length acts <= work_left l.
   Proof.
     revert l. induction acts as [|a acts IH]; simpl; intros l R Rp Fa E Stop.
@@ -126,7 +126,7 @@ Section repair.
   (** With redundancy full again, any m more failures are tolerated, with whatever else happens. *)
   Theorem redundancy_restored l st acts l' : refines l st -> inactive (components l) = 0 ->
     run acts l = Some l' -> failures acts <= parity_count c ->
-    exists st', store_run c st acts st' /\ forall s, open l' !! s = None -> read c l' s = Some (holds st' s).
+    ∃ st', store_run c st acts st' /\ ∀ s, open l' !! s = None -> read c l' s = Some (holds st' s).
   Proof. intros R I H F. destruct (leg_run_refines c size repair_delay G l st acts l' R H) as (st' & S & R').
     exists st'. split; [done|]. intros s E. apply (read_available c size G); [done..|].
     apply (inactive_run c size repair_delay) in H. unfold tolerable. lia. Qed.
@@ -140,7 +140,7 @@ Section repair.
   says. *)
   Lemma absent_step l a l' i y : act a l = Some l' -> components l' !! i = Some y -> state y = Absent ->
     a = Fail (home y) Absent /\ clock y = 0 \/
-    exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
+    ∃ x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
       clock y = clock x + match a with Tick => 1 | _ => 0 end.
   Proof.
     intros E Hy A. assert (a = Tick \/ match a with Tick => 1 | _ => 0 end = 0) as [->|T] by (destruct a;
@@ -148,12 +148,12 @@ Section repair.
     { injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy.
       apply fmap_Some in Hy as (x & Hx & ->).
       simpl in A. exists x. split_and!; [done..|]. simpl. rewrite decide_True by done. lia. }
-    assert (forall j z, <[j := z]> (components l) !! i = Some y ->
-      y = z /\ i = j \/ exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
+    assert (∀ j z, <[j := z]> (components l) !! i = Some y ->
+      y = z /\ i = j \/ ∃ x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
         clock y = clock x + 0) as Ins.
     { intros j z [(-> & <- & _)|[_ Hx]]%list_lookup_insert_Some; [by left|right].
       exists y. split_and!; [done..|lia]. }
-    assert (forall x, state (activate x) = Absent -> state x = Absent) as Act by (intros x; unfold activate;
+    assert (∀ x, state (activate x) = Absent -> state x = Absent) as Act by (intros x; unfold activate;
       by case_decide).
     rewrite T. revert Hy. apply act_changes in E as [rs|f rs F|j x z Hx (Hh & _ & _ & F)|j x mode Hx D ->|j x
       Hx Ab|j x d Hx _ _|ds _];
@@ -174,15 +174,15 @@ Section repair.
 
   (** What is absent waits for the repair timer; what is degraded does not wait. *)
   Theorem rebuild_waits n acts l i d l' : run acts (new_leg c n) = Some l -> act (Rebuild i d) l = Some l' ->
-    exists x, components l !! i = Some x /\
+    ∃ x, components l !! i = Some x /\
       (state x = Degraded \/
-       state x = Absent /\ exists before after, acts = before ++ Fail (home x) Absent :: after /\
+       state x = Absent /\ ∃ before after, acts = before ++ Fail (home x) Absent :: after /\
          repair_delay <= ticks after).
   Proof.
     intros H E. simpl in E. destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done].
     case_option_guard as Gd; [|done].
     destruct Gd as [[Dg|[A T]] _]; exists x; (split; [done|]); [by left|right]. split; [done|]. clear E l'.
-    assert (exists before after, acts = before ++ Fail (home x) Absent :: after /\ clock x = ticks after) as
+    assert (∃ before after, acts = before ++ Fail (home x) Absent :: after /\ clock x = ticks after) as
       (before & after & ? & ?); [|exists before, after; split; [done|lia]]. clear T d. revert l x H Hx A.
     induction acts as [|a acts IH] using rev_ind; intros l x H Hx A.
     - injection H as <-. simpl in Hx. rewrite list_lookup_fmap in Hx.

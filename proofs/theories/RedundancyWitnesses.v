@@ -20,8 +20,8 @@ Section mirrors.
 
   (** No spare ([enough]): nothing can be repaired. *)
   Example no_spare :
-    exists l, run pair 1 2 [Fail 1 Degraded] (new_leg pair 0) = Some l /\ inactive (components l) = 1 /\
-      forall a, repairs a -> act pair 1 2 a l = None.
+    ∃ l, run pair 1 2 [Fail 1 Degraded] (new_leg pair 0) = Some l /\ inactive (components l) = 1 /\
+      ∀ a, repairs a -> act pair 1 2 a l = None.
   Proof. eexists. split; [done|]. split; [done|].
     intros [| | | | | | | | | |i s|i d]; try done; intros _; destruct i as [|[|]]; done. Qed.
 

@@ -1,6 +1,12 @@
 (** What is proved: each final result in prose, in Coq, and by one line from where it is proved. What they
 assume is printed by [Assumptions.v]: nothing. For all sizes and all histories; numbers are those of the
-README. [TreeTheorems.v] goes on with shared trees on blocks, [WriteBackTheorems.v] with write-back. *)
+README. [TreeTheorems.v] goes on with shared trees on blocks, [WriteBackTheorems.v] with write-back,
+[RotTheorems.v] with blocks that rot.
+
+Coq's axioms are not all that a theorem rests on. What the machines of the proved disk take for granted of
+devices, sectors, digests and the record of the members is in the prose of [ProvedDiskTheorem.v],
+[LegDiskTheorem.v] and [RotTheorems.v]. What runs around the programs, and is trusted, is in the README under
+"What is trusted", and line by line in docs/proved-disk.md. *)
 From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
@@ -687,9 +693,10 @@ Qed.
 says: at most so many turns, each of them possible, the last one with the end that is named. The scheduler is
 [plan]: it proposes the first free places, and collects first where they are too few.
 
-A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
-more on each of [length ms] members for each step of the request ([request_ios]). As long as no digest is
-taken of blocks that are not in [compared]. *)
+A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and one turn and four
+more for each of [length ms] members for each step of the request ([request_ios]): a piece is read or is not,
+a member is dropped, a piece is repaired, a member is dropped. As long as no digest is taken of blocks that
+are not in [compared], and of no block more pieces are unreadable than the code can do without. *)
 Import ProvedDiskAnswers LegDiskProgress LegDiskGroups LegDiskResync Progress.
 Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} size count n z tr y ms
     c x h
@@ -772,8 +779,8 @@ Theorem served_requests_answered `{blocks} {torn : tearing block} trees g most z
 Proof. intros ?. apply whole_map_device_replies. Qed.
 
 (** 21. On a leg devices fail between any two turns, as long as [fewest] members answer, and the devices are
-as large as the disk. While the power is off they fail and come back. An I/O takes at most two turns on each
-device and one more; opening the leg copies its blocks first. *)
+as large as the disk. While the power is off they fail and come back. An I/O takes at most four turns on
+each device and one more; opening the leg copies its blocks first. *)
 Theorem served_leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing block} size count trees
     g most
     z :

@@ -67,7 +67,7 @@ let crash state =
 let counters devices =
   let sum name count = (name, `Int (List.fold_left (fun sum d -> sum + count d) 0 devices)) in
   `Assoc [ sum "device_reads" (fun d -> d.Device.reads); sum "device_writes" (fun d -> d.Device.writes);
-    sum "device_flushes" (fun d -> d.Device.flushes) ]
+    sum "device_flushes" (fun d -> d.Device.flushes); sum "unreadable_blocks" (fun d -> d.Device.unreadable) ]
 
 (* What can be asked of a disk, whoever has it open. *)
 let operation ~devices disk message =

@@ -26,6 +26,7 @@ type t = {
   mutable flight : flight option;
   wake : (Unix.file_descr * Unix.file_descr) Lazy.t;  (* a byte comes out when a flush lands *)
   mutable reads : int; mutable writes : int; mutable flushes : int;
+  mutable unreadable : int;  (* reads that found no block *)
 }
 
 let block_bytes = Bytes_blocks.block_bytes
@@ -49,7 +50,7 @@ let open_file ?(sync = true) ?(fresh = 0) ?log ?(cut_after = ref None) ?(extent 
   if fresh > 0 then (let at, bytes = extent (fresh - 1) in Unix.ftruncate file (at + bytes));
   if sync then settle file ~fresh:(fresh > 0) path;
   { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; flight = None;
-    wake = lazy (Unix.pipe ~cloexec:true ()); reads = 0; writes = 0; flushes = 0 }
+    wake = lazy (Unix.pipe ~cloexec:true ()); reads = 0; writes = 0; flushes = 0; unreadable = 0 }
 
 let close device = Unix.close device.file
 let seek ?(from = 0) device at = ignore (Unix.lseek device.file (fst (device.extent at) + from) Unix.SEEK_SET)

@@ -55,6 +55,20 @@ let device set = function
 let settle folder =
   with_set folder (fun set -> ignore (Mirror_set.recover set); Mirror_set.settle set; Mirror_set.rest set)
 
+let count_unreadable set i device =
+  device.Device.unreadable <- 0;
+  for a = 0 to set.Mirror_set.size - 1 do ignore Mirror_set.(attempt set i (read_piece set a)) done;
+  Printf.printf "device %d: %d unreadable blocks\n" i device.unreadable
+
+(* Repairs as if the process had been killed: the next opening reads every block, and writes all its pieces again. *)
+let scrub folder =
+  with_set folder (fun set ->
+      ignore (Mirror_set.recover set);
+      Array.iteri (fun i -> Option.iter (count_unreadable set i)) set.Mirror_set.devices;
+      Mirror_set.(remember set (run set (SetMembers (set.members, false, Finish ((set.members, false), ())))));
+      ignore (Mirror_set.recover set);
+      Mirror_set.rest set)
+
 let status folder =
   with_set folder (fun set ->
       let _, _, clean, members = Mirror_set.read_record folder in
@@ -74,6 +88,7 @@ let all =
     ("replace", "Put a new, empty device in the place of DEVICE.",
       fun folder i -> with_set folder (fun set -> Mirror_set.replace set (device set i)));
     ("settle", "Resync every stale device that answers.", fun folder _ -> settle folder);
+    ("scrub", "Count the blocks that each device cannot read, and write all blocks again.", fun folder _ -> scrub folder);
     ("status", "Show the state of each device.", fun folder _ -> status folder) ]
 
 (* Where [guarded] says what to do about mistakes. *)

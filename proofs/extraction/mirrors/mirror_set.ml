@@ -1,5 +1,6 @@
 (* Mirrors, or a leg with parity: a file per device, `device-0` and so on, and the file `members`, which is the
-   record of Devices.v. A device that fails is a file that is not there, or that gives an error. *)
+   record of Devices.v. A device that fails is a file that is not there, or that gives an error. A block that
+   does not have its digests, or that gives an error of the medium, is one that the device cannot read. *)
 
 open Proved_core
 
@@ -37,14 +38,14 @@ let write_file ~sync path text =
 
 let write_record ~sync folder ~size ~count members clean =
   write_file ~sync (record folder)
-    (Printf.sprintf "blocks %d\ndevices %d\nclean %b\nmembers %s\n" size count clean
+    (Printf.sprintf "blocks %d\ndevices %d\nsealed\nclean %b\nmembers %s\n" size count clean
        (String.concat " " (List.map string_of_int members)))
 
 let read_record folder =
   let file = open_in_bin (record folder) in
   Fun.protect ~finally:(fun () -> close_in file) (fun () ->
       try
-        Scanf.bscanf (Scanf.Scanning.from_channel file) "blocks %d devices %d clean %B members %s@\n"
+        Scanf.bscanf (Scanf.Scanning.from_channel file) "blocks %d devices %d sealed clean %B members %s@\n"
           (fun size count clean members ->
             let numbers = List.filter (( <> ) "") (String.split_on_char ' ' members) in
             (size, count, clean, List.map int_of_string numbers))
@@ -65,13 +66,22 @@ let attempt set i io =
   | None -> None
   | Some device -> ( try Some (io device) with Unix.Unix_error _ | Device.Cut_off -> lose set i; None)
 
+(* The piece of a block on a device; none if it cannot be read. *)
+let read_piece set address device =
+  match Device.read device address with
+  | bytes ->
+      let piece = Seals.opened address ~length:(Pieces.length set.layout address) bytes in
+      if piece = None then device.unreadable <- device.unreadable + 1;
+      Option.map Bytes_blocks.to_block piece
+  | exception Unix.Unix_error (EIO, _, _) -> device.unreadable <- device.unreadable + 1; None
+
 let rec run set = function
   | Finish result -> result
   | Stop -> set.lost <- true; raise Lost
   | PastEnd -> raise Past_end
-  | ReadFrom (i, a, next) -> run set (next (attempt set i (fun d -> Bytes_blocks.to_block (Device.read d a))))
+  | ReadFrom (i, a, next) -> run set (next (attempt set i (read_piece set a)))
   | WriteTo (i, a, block, next) ->
-      run set (next (attempt set i (fun d -> Device.write d a (Bytes_blocks.of_block block)) <> None))
+      run set (next (attempt set i (fun d -> Device.write d a (Seals.sealed a (Bytes_blocks.of_block block))) <> None))
   | FlushOf (i, next) -> run set (next (attempt set i Device.flush <> None))
   | SetMembers (members, clean, next) ->
       write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) members clean;
@@ -91,8 +101,10 @@ let settle set =
   let members, clean = run set (settle_leg set.layout.code set.size (count set) set.members set.clean) in
   remember set ((members, clean), ())
 
-(* Nothing is unflushed between two requests: who opens the disk next need not compare the members. *)
+(* Nothing but repairs is unflushed between two requests: who opens the disk next need not compare the members. *)
 let rest set =
+  Array.iteri (fun i d -> if Option.fold ~none:false ~some:(fun d -> d.Device.unflushed <> []) d then
+    ignore (attempt set i Device.flush)) set.devices;
   if not (set.clean || set.lost) then
     remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
 
@@ -127,13 +139,22 @@ let open_set ?(sync = true) folder =
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
 
+(* Every block of a device is zeroes, with their digests. *)
+let blank layout size device =
+  for a = 0 to size - 1 do
+    Device.store device [ (a, Seals.sealed a (Bytes.make (Pieces.length layout a) '\000')) ]
+  done
+
 (* With parity, superblock, headers and log are whole on every device. *)
 let create ?(sync = true) ?(parity = 0) folder ~count form =
   let size = Maps.blocks_of form in
   if parity > 0 then
     write_file ~sync (code_file folder) (Printf.sprintf "pieces from %d parity %d\n" (3 + form.Maps.geometry.log_blocks) parity);
-  let members = List.init count Fun.id and extent = Pieces.extent (layout_of folder count) in
-  List.iter (fun i -> Device.(close (open_file ~sync ~fresh:size ~extent (device_file folder i)))) members;
+  let members = List.init count Fun.id and layout = layout_of folder count in
+  let new_device i =
+    let device = Device.open_file ~sync ~fresh:size ~extent:(Pieces.extent layout) (device_file folder i) in
+    Fun.protect ~finally:(fun () -> Device.close device) (fun () -> blank layout size device) in
+  List.iter new_device members;
   write_record ~sync folder ~size ~count members false;
   let set = open_set ~sync folder in
   (set, Engine.format (medium set) form)

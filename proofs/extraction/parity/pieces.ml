@@ -7,10 +7,13 @@ type t = { whole : int; bytes : int; parity : int; code : (block, block) cutting
 let block_bytes = Bytes_blocks.block_bytes
 let () = Field.product := byte_product
 
-(* Where the piece of a block stands in the file of a device. *)
+let length t address = if address < t.whole then block_bytes else t.bytes
+
+(* Where the piece of a block stands in the file of a device, with its digests. *)
 let extent t address =
-  if address < t.whole then Device.whole_blocks address
-  else ((t.whole * block_bytes) + ((address - t.whole) * t.bytes), t.bytes)
+  let block = Seals.bytes block_bytes and piece = Seals.bytes t.bytes in
+  if address < t.whole then (address * block, block)
+  else ((t.whole * block) + ((address - t.whole) * piece), piece)
 
 let mirrors = { whole = max_int; bytes = block_bytes; parity = 0; code = mirrors Bytes_blocks.(to_block zero) }
 
