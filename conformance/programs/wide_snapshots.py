@@ -222,8 +222,12 @@ class SnapshotsWriter(FullWriter):
         reads then is a checkpoint.
 
         What a power cut left is read: many cuts that nobody looked at leave too many disks open.
+        While more devices have failed than are tolerated, only the power fails: a disk that is
+        closed could not store what is in its memory.
         """
         ways = [op for op in ways if op in self._capabilities]
+        if self._beyond():
+            ways = [op for op in ways if op == "crash"]
         if ways:
             op = self._one_of(ways)
             self._scrub_now_and_then()

@@ -11,6 +11,7 @@ from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate
 from conformance.programs.generate import Request
 from conformance.programs.requests import MOST_BYTES, SIZES
+from conformance.programs.simpler import out_of_bounds
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES}
@@ -215,6 +216,20 @@ def test_devices_go_away_again_before_they_have_caught_up_and_are_relied_on_late
         relapse = r"[rx](\d)[w.]*f\1[w.]*r\1[w.]*s[wc.]*f(?!\1)"
         again += re.search(relapse, steps) is not None
     assert again > 4, again
+
+
+def test_nothing_is_changed_or_closed_while_more_devices_have_failed_than_are_tolerated() -> None:
+    """A target could not store what is in its memory."""
+    beyond = 0
+    for seed in range(300):
+        tolerates = 1 + seed % 2
+        hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 4}
+        hello |= {"tolerates": tolerates}
+        program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=seed % 4 > 0)
+        assert out_of_bounds(program, tolerates) == 0, seed
+        closed = [one for request in program for one in (request, {"op": "restart"})]
+        beyond += out_of_bounds(closed, tolerates) > 0
+    assert beyond > 20, beyond
 
 
 def test_outages_begin_within_outages() -> None:
