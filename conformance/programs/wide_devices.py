@@ -210,14 +210,15 @@ class DevicesWriter(SnapshotsWriter):
         if back and self._upto(1):
             device = self._one_of(back)
         else:
-            over = len(failed) == self._array.tolerates
+            sound, over = self._sound(), len(failed) == self._array.tolerates
             if (
-                len(failed) > self._array.tolerates
+                not sound
+                or len(failed) > self._array.tolerates
                 or over
                 and (DEGRADED in failed.values() or not rarely(self._choose, OVER_ONE_IN))
             ):
                 return
-            device = self._one_of(self._sound())
+            device = self._one_of(sound)
             if not over and self._upto(3) == 0:
                 self._now.fail(device, DEGRADED)
                 self._requests.append({"op": "fail", "device": device, "mode": DEGRADED})

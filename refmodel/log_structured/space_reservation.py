@@ -142,13 +142,10 @@ class SpaceReservation:
         return reclaimed
 
     def _segments_for(self, blocks: int) -> int:
-        """Return how many free segments the bank and `blocks` blocks need, and the cleaner.
-
-        With one stream, what is moving fits into the last segment of the bank.
+        """Return how many free segments the bank, what is moving and `blocks` blocks need, and the
+        cleaner.
         """
-        usage, chunk = self._state.space_usage, self._state.geometry.chunk_units
-        one_stream = self._state.chunks.streams.count == 1
-        queued = usage.bank_units if one_stream else usage.queued_units
+        queued, chunk = self._state.space_usage.queued_units, self._state.geometry.chunk_units
         # less than one chunk of a segment may stay empty
         return -(-(queued + blocks * chunk + chunk - 1) // self._state.segments.units) + 1
 
