@@ -30,7 +30,7 @@ Section whole.
       + by intros ?; rewrite lookup_empty.
       + by intros ??; rewrite lookup_empty.
     - by eapply (refines_contract K HK).
-    - destruct (Al (Redundancy.holds sp')) as (c & _ & _ & (S & ps & _ & Sh & _) & _); [by left|].
+    - destruct (Al (Redundancy.stripe_of sp')) as (c & _ & _ & (S & ps & _ & Sh & _) & _); [by left|].
       by eapply (refines_contract K HK).
   Qed.
 

@@ -20,13 +20,13 @@ Section log_structured_disk.
       Redundancy.pending st !! g = Some (Attempt (full_stripe data) (Some (full_stripe data)));
     stands_memory g data : segments (dev c) !! g = Some data -> is_open c g;
     stands_stored g data : S !! g = Some data -> ~ is_open c g ->
-      Redundancy.pending st !! g = None /\ data `prefix_of` Redundancy.holds st g;
+      Redundancy.pending st !! g = None /\ data `prefix_of` Redundancy.stripe_of st g;
   }.
 
   Lemma reads_are_right rd qs st st' : store_does cc st (reads rd ++ qs) st' ->
-    (∀ g v, rd !! g = Some v -> v = Redundancy.holds st g) /\ store_does cc st qs st'.
+    (∀ g v, rd !! g = Some v -> v = Redundancy.stripe_of st g) /\ store_does cc st qs st'.
   Proof.
-    intros D. assert (Forall (fun gd => gd.2 = Redundancy.holds st gd.1) (map_to_list rd) /\
+    intros D. assert (Forall (fun gd => gd.2 = Redundancy.stripe_of st gd.1) (map_to_list rd) /\
       store_does cc st qs st') as [F ?].
     { unfold reads in D. induction (map_to_list rd) as [|gd l IH]; simpl in D; [done|].
       inversion D; subst. destruct IH; [done|]. split; [by constructor|done]. }
@@ -34,7 +34,7 @@ Section log_structured_disk.
   Qed.
 
   Lemma read_chunks c st S rd : stands_for c st S ->
-    (∀ g v, rd !! g = Some v -> v = Redundancy.holds st g) ->
+    (∀ g v, rd !! g = Some v -> v = Redundancy.stripe_of st g) ->
     (∀ g, g ∈ segments_of (current (mem c)) -> is_open c g \/ is_Some (rd !! g)) ->
     same_chunks (segments (dev c) ∪ rd) S c.
   Proof.

@@ -31,7 +31,7 @@ Section over_legs.
         store_does c st' ios st'' ->
         store_does c st (Does a :: ios) st''
     | store_reads s ios st' : pending st !! s = None -> store_does c st ios st' ->
-        store_does c st (Sees s (holds st s) :: ios) st'.
+        store_does c st (Sees s (stripe_of st s) :: ios) st'.
 
   Inductive leg_does {B} (c : code B) size (l : leg (V := B)) : list (io B) -> leg (V := B) -> Prop :=
     | leg_idle : leg_does c size l [] l

@@ -19,12 +19,12 @@ Section performance_leg.
   (** While the disk is on. *)
   Record kept_on m sp : Prop := KeptOn {
     on_records n r : first (disk m) ≤ n < durable m → history (disk m) !! n = Some r →
-      Redundancy.holds sp (place_of n) = [Entry n r];
+      Redundancy.stripe_of sp (place_of n) = [Entry n r];
     on_room : durable m ≤ first (disk m) + ring;
     on_durable : flushed (dev (disk m)) ≤ durable m ≤ logged (disk m);
-    on_none_later s n r : Redundancy.holds sp s = [Entry n r] → n < durable m;
-    on_slot_a : slot_in 0 (Redundancy.holds sp 0) = slot_a (dev (disk m));
-    on_slot_b : slot_in 1 (Redundancy.holds sp 1) = slot_b (dev (disk m));
+    on_none_later s n r : Redundancy.stripe_of sp s = [Entry n r] → n < durable m;
+    on_slot_a : slot_in 0 (Redundancy.stripe_of sp 0) = slot_a (dev (disk m));
+    on_slot_b : slot_in 1 (Redundancy.stripe_of sp 1) = slot_b (dev (disk m));
     on_pending s a : Redundancy.pending sp !! s = Some a →
       (logging m ∧ s = place_of (durable m) ∧ ∃ r, history (disk m) !! durable m = Some r ∧
         durable m < first (disk m) + ring ∧ a = Attempt [Entry (durable m) r] (Some [Entry (durable m) r])) ∨
@@ -34,7 +34,7 @@ Section performance_leg.
 
   (** What the stripes may read as once every write that was cut short has ended. *)
   Definition settles sp h : Prop :=
-    ∀ s, h s = Redundancy.holds sp s ∨ ∃ a, Redundancy.pending sp !! s = Some a ∧ h s = intended a.
+    ∀ s, h s = Redundancy.stripe_of sp s ∨ ∃ a, Redundancy.pending sp !! s = Some a ∧ h s = intended a.
 
   (** A disk that is off, were its stripes to read as [h]. *)
   Record kept_off c h : Prop := KeptOff {
@@ -47,7 +47,7 @@ Section performance_leg.
   }.
 
   Definition settling sp : Prop := ∀ s a, Redundancy.pending sp !! s = Some a →
-    s < 2 + ring ∧ ∀ v, writing a = Some v → v = Redundancy.holds sp s ∨ v = intended a.
+    s < 2 + ring ∧ ∀ v, writing a = Some v → v = Redundancy.stripe_of sp s ∨ v = intended a.
 
   (** The disk that has its log, slots and segments at hand, and the records that its log forgot, shows the
   same; which of them it is when power has
@@ -223,7 +223,7 @@ Section performance_leg.
       at_phase c ≠ Off ∧ flushed (dev c) = flushed (dev (disk m)) ∧
       slot_in 0 (h 0) = slot_a (dev c) ∧ slot_in 1 (h 1) = slot_b (dev c))
         as (c & Sc & Ec & Po & Hi & Fi & Onc & Fc & Ac & Bc).
-    { assert (∀ s, s < 2 → h s = Redundancy.holds sp s ∨ saving m ∧ s = older (dev (disk m)) ∧
+    { assert (∀ s, s < 2 → h s = Redundancy.stripe_of sp s ∨ saving m ∧ s = older (dev (disk m)) ∧
       ∃ i, nodes (mem (disk m)) = Some i ∧
         upto i ≤ flushed (dev (disk m)) ∧ h s = [Slot i]) as Slots.
       { intros s Ls. destruct (Hh s) as [?|(a & Pa & Ia)]; [by left|].
@@ -466,7 +466,7 @@ Section performance_leg.
       apply lookup_lt_Some in Hr. rewrite history_length in Hr. lia. }
     destruct (crash_settling sp sp') as [Se Hs]; [intros s a; by rewrite None|done|]. apply follows_off;
       [done..|].
-    intros h Hh%Hs. assert (∀ s, h s = Redundancy.holds sp s) as Eh.
+    intros h Hh%Hs. assert (∀ s, h s = Redundancy.stripe_of sp s) as Eh.
     { intros s. destruct (Hh s) as [?|(a & Pa & _)]; [done|by rewrite None in Pa]. }
     destruct (shown_log _ _ _ _ Sh) as (LF & (i & Ni & Ui) & _).
     set (c0 := truncate (upto i) (disk m)).
@@ -558,23 +558,23 @@ Section performance_leg.
     intros Off On' Lp Fo D blocks tr sp st sp' st' F Sp Sc.
     destruct F as [|_ Se Al]; [done|].
     assert (sp' = sp ∧ ∀ s, s < 2 + ring → Redundancy.pending sp !! s = None ∧
-      h s = Redundancy.holds sp s) as [-> Hs].
+      h s = Redundancy.stripe_of sp s) as [-> Hs].
     { clear -Sp. assert (sp' = sp ∧ ∀ s, s ∈ seq 0 (2 + ring) → Redundancy.pending sp !! s = None ∧
-      h s = Redundancy.holds sp s) as [? Q].
+      h s = Redundancy.stripe_of sp s) as [? Q].
       { revert Sp. generalize (seq 0 (2 + ring)). intros l. induction l as [|s l IH]; simpl; intros Sp;
         inversion Sp; subst.
         - split; [done|]. by intros ? ?%not_elem_of_nil.
         - destruct IH as [-> IH]; [done|]. split; [done|]. intros s' [->|?]%elem_of_cons;
           [done|by apply IH]. }
       split; [done|]. intros s L. apply Q, elem_of_seq. lia. }
-    destruct (Al (Redundancy.holds sp)) as (c & Oc & E & Sh & [Be Rec Room Later A B]); [by left|].
+    destruct (Al (Redundancy.stripe_of sp)) as (c & Oc & E & Sh & [Be Rec Room Later A B]); [by left|].
     assert (log_begins h = first c) as Bh.
     { rewrite Be. unfold log_begins. by rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))). }
     rewrite Bh in *.
-    assert (found (Redundancy.holds sp) (first c) (log (dev c))) as Fc.
+    assert (found (Redundancy.stripe_of sp) (first c) (log (dev c))) as Fc.
     { split; [done|]. intros r Hr%Later. unfold logged, first in *. lia. }
     assert (rs = log (dev c)) as ->.
-    { apply (found_unique (Redundancy.holds sp) (first c)); [|done].
+    { apply (found_unique (Redundancy.stripe_of sp) (first c)); [|done].
       destruct Fo as [F1 F2]. split.
       - intros k r Hk. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + k))))). by apply F1.
       - intros r. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + length rs))))). by apply F2. }

@@ -47,10 +47,10 @@ Proof. unfold history, first, logged. simpl.
 (** ** The invariant *)
 
 Definition checkpoint_holds h segs i : Prop :=
-  upto i ≤ length h ∧ holds (saved i) ∅ segs (after (take (upto i) h)).
+  upto i ≤ length h ∧ maps_hold (saved i) ∅ segs (after (take (upto i) h)).
 
 (** No segment that [i] refers to is open or free. *)
-Definition kept (t : gmap nat usage) i : Prop :=
+Definition usage_kept (t : gmap nat usage) i : Prop :=
   ∀ g, g ∈ segments_of (saved i) → t !! g = Some Sealed ∨ t !! g = Some Dead.
 
 Record invariant K c : Prop := Invariant {
@@ -58,13 +58,14 @@ Record invariant K c : Prop := Invariant {
   log_flushed : first c ≤ flushed (dev c) ≤ logged c;
   newest_holds : ∃ i, newest (dev c) = Some i ∧ first c ≤ upto i ≤ flushed (dev c)
     ∧ checkpoint_holds (history c) (segments (dev c)) i
-    ∧ (at_phase c ≠ Off → upto i ≤ applied (mem c) ∧ kept (table (mem c)) i);
+    ∧ (at_phase c ≠ Off → upto i ≤ applied (mem c) ∧ usage_kept (table (mem c)) i);
   nodes_hold i j : nodes (mem c) = Some i → newest (dev c) = Some j → number j < number i
     ∧ upto j ≤ upto i ≤ applied (mem c)
-    ∧ checkpoint_holds (history c) (segments (dev c)) i ∧ kept (table (mem c)) i;
+    ∧ checkpoint_holds (history c) (segments (dev c)) i ∧ usage_kept (table (mem c)) i;
   memory_lost : at_phase c = Off → mem c = no_memory;
   current_holds : at_phase c ≠ Off → applied (mem c) ≤ logged c
-    ∧ holds (current (mem c)) (bank (mem c)) (segments (dev c)) (after (take (applied (mem c)) (history c)))
+    ∧ maps_hold (current (mem c)) (bank (mem c)) (segments (dev c))
+        (after (take (applied (mem c)) (history c)))
     ∧ ∀ g, g ∈ segments_of (current (mem c)) → table (mem c) !! g = Some Open ∨ table (mem c) !! g = Some
       Sealed;
   pending_is : match pending c with
@@ -92,11 +93,11 @@ Proof. intros [Hle Hh]. split; [rewrite app_length; lia|]. by rewrite take_app_l
 
 Lemma checkpoint_segments h segs segs' i : (∀ g, g ∈ segments_of (saved i) → segs' !! g = segs !! g) →
   checkpoint_holds h segs i → checkpoint_holds h segs' i.
-Proof. intros Hsegs [Hle Hh]. split; [done|]. by eapply holds_segments. Qed.
+Proof. intros Hsegs [Hle Hh]. split; [done|]. by eapply maps_hold_segments. Qed.
 
 Lemma initial_invariant K blocks : invariant K (initial blocks).
 Proof.
-  assert (holds no_maps ∅ ∅ (blank (V:=V))) as Hblank.
+  assert (maps_hold no_maps ∅ ∅ (blank (V:=V))) as Hblank.
   { split; [split|].
     - intros x Hx. apply elem_of_reachable in Hx as [(l & Hl)|(n & vm & l & Hn & _)]; simpl in *;
         by rewrite lookup_empty in *.
@@ -161,7 +162,7 @@ Proof.
   - intros j k Hj Hk. destruct (Hnodes j k Hj Hk) as (? & ? & ? & ?). simpl. split_and!; try done; lia.
   - intros _. split_and!; [done| |].
     + change (history (State _ _ _ (dev c) _)) with (history c). rewrite (after_take_S _ _ _ Hr).
-      by apply holds_carry_out.
+      by apply maps_hold_carry_out.
     + intros g. unfold segments_of. rewrite middle_remap. apply Ht.
   - destruct (at_phase c) eqn:E; [done| |].
     + rewrite Hq' by done. destruct (pending c) as [[r'|]|]; try done. by destruct Hpend.
@@ -175,11 +176,11 @@ Lemma place_invariant K c g xs : invariant K c → at_phase c ≠ Off → table 
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hg Hdup Hxs.
   destruct Hcur as (Happ & Hh & Ht); [done|].
-  assert (∀ j, kept (table (mem c)) j → g ∉ segments_of (saved j)) as Hfree.
+  assert (∀ j, usage_kept (table (mem c)) j → g ∉ segments_of (saved j)) as Hfree.
   { intros j Hj Hin. destruct (Hj _ Hin); congruence. }
-  assert (∀ j, kept (table (mem c)) j → kept (<[g := Open]> (table (mem c))) j) as Htable.
+  assert (∀ j, usage_kept (table (mem c)) j → usage_kept (<[g := Open]> (table (mem c))) j) as Htable.
   { intros j Hj g' Hg'. rewrite lookup_insert_ne; [by apply Hj|]. intros ->. by eapply Hfree. }
-  assert (∀ j h, kept (table (mem c)) j → checkpoint_holds h (segments (dev c)) j →
+  assert (∀ j h, usage_kept (table (mem c)) j → checkpoint_holds h (segments (dev c)) j →
     checkpoint_holds h (segments (dev (place g xs c))) j) as Hstay.
   { intros j h Hj. apply checkpoint_segments. intros g' Hg'. simpl. rewrite lookup_insert_ne; [done|].
     intros ->. by eapply Hfree. }
@@ -190,7 +191,7 @@ Proof.
   - intros j k Hj Hk. destruct (Hnodes j k Hj Hk) as (? & ? & ? & ?). simpl.
     split_and!; auto; try lia; try (by apply Hstay).
   - intros _. split_and!; [done| |].
-    + destruct Hh as [Hw Hd]. by apply holds_place.
+    + destruct Hh as [Hw Hd]. by apply maps_hold_place.
     + intros g' Hg'. apply segments_of_place in Hg'; [|done]. simpl.
       destruct (decide (g = g')) as [->|]; [rewrite lookup_insert; auto|]. rewrite lookup_insert_ne by done.
       destruct Hg' as [->|Hg']; [done|]. by apply Ht.
@@ -198,7 +199,7 @@ Qed.
 
 Lemma table_invariant K c t : invariant K c → at_phase c ≠ Off →
   (∀ g, g ∈ segments_of (current (mem c)) → t !! g = Some Open ∨ t !! g = Some Sealed) →
-  (∀ j, newest (dev c) = Some j ∨ nodes (mem c) = Some j → kept (table (mem c)) j → kept t j) →
+  (∀ j, newest (dev c) = Some j ∨ nodes (mem c) = Some j → usage_kept (table (mem c)) j → usage_kept t j) →
   invariant K (with_memory c (with_table (mem c) t)).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Ht Hold.
@@ -250,7 +251,7 @@ Qed.
 Lemma reclaim_invariant K c x :
   invariant K c → at_phase c ≠ Off → x ∉ reachable (current (mem c)) → invariant K (reclaim x c).
 Proof. intros [Hvalid Hfl Hnewest Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hx. split; try done. intros _.
-  destruct (Hcur Hp) as (? & ? & Ht). split_and!; [done|by apply holds_reclaim|]. intros g Hg.
+  destruct (Hcur Hp) as (? & ? & Ht). split_and!; [done|by apply maps_hold_reclaim|]. intros g Hg.
   by apply Ht, segments_of_reclaim in Hg || (apply segments_of_reclaim in Hg; by apply Ht). Qed.
 
 Lemma write_nodes_invariant K c : invariant K c → at_phase c ≠ Off → bank (mem c) = ∅ →
@@ -322,7 +323,7 @@ Proof.
   - exists i. split_and!; try done; try lia.
     + rewrite <- Hnew. destruct torn; [|done]. exact (newest_torn (dev c)).
     + rewrite Esg. split; [rewrite take_length; lia|]. rewrite take_take, Nat.min_l by lia.
-      eapply holds_segments; [|exact Hi]. intros g Hg.
+      eapply maps_hold_segments; [|exact Hi]. intros g Hg.
       assert (is_Some (segments (dev c) !! g)) as [data Hdata].
       { apply elem_of_segments_of in Hg as (x & sl & Hx). destruct Hi as [Hw _].
         destruct (whole_stored _ _ _ Hw _ _ Hx) as [v Hv]. unfold stored in Hv. simpl in Hv.

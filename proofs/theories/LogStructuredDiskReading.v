@@ -133,7 +133,7 @@ Record whole m b (segs : gmap nat (list V)) : Prop := {
   whole_next x : x ∈ reachable m ∨ is_Some (b !! x) ∨ is_Some (middle m !! x) → x < next_mba m;
 }.
 
-Definition holds m b segs d : Prop := whole m b segs ∧ same_disk (disk_by (chunk b (middle m) segs) m) d.
+Definition maps_hold m b segs d : Prop := whole m b segs ∧ same_disk (disk_by (chunk b (middle m) segs) m) d.
 
 Lemma whole_chunk m b segs x :
   whole m b segs → is_Some (b !! x) ∨ is_Some (middle m !! x) → is_Some (chunk b (middle m) segs x).
@@ -146,8 +146,8 @@ Proof. intros Hsegs. unfold chunk. destruct (b !! x); [done|].
   destruct (middle m !! x) as [[g i]|] eqn:E; simpl; [|done]. unfold stored. simpl. rewrite Hsegs; [done|].
   apply elem_of_segments_of. eauto. Qed.
 
-Lemma holds_segments m b segs segs' d :
-  (∀ g, g ∈ segments_of m → segs' !! g = segs !! g) → holds m b segs d → holds m b segs' d.
+Lemma maps_hold_segments m b segs segs' d :
+  (∀ g, g ∈ segments_of m → segs' !! g = segs !! g) → maps_hold m b segs d → maps_hold m b segs' d.
 Proof.
   intros Hsegs [[H1 H2 H3] Hd]. split; [split|].
   - done.
@@ -179,7 +179,8 @@ Proof. destruct r; simpl; try (by rewrite lookup_empty). intros Hx. apply lookup
 Lemma middle_remap r m : middle (remap r m) = middle m.
 Proof. by destruct r. Qed.
 
-Lemma holds_carry_out r m b segs d : holds m b segs d → holds (remap r m) (banked r m ∪ b) segs (effect r d).
+Lemma maps_hold_carry_out r m b segs d : maps_hold m b segs d →
+  maps_hold (remap r m) (banked r m ∪ b) segs (effect r d).
 Proof.
   intros [Hw Hd]. pose proof Hw as [H1 H2 H3]. split; [split|].
   - intros x Hx. rewrite middle_remap, lookup_union_is_Some.
@@ -241,7 +242,7 @@ Proof.
     rewrite lookup_insert_ne; [done|]. intros ->. apply Hfree, elem_of_segments_of. eauto.
 Qed.
 
-Lemma holds_place d : holds m b segs d → holds m' b' segs' d.
+Lemma maps_hold_place d : maps_hold m b segs d → maps_hold m' b' segs' d.
 Proof.
   intros [_ Hd]. pose proof Hwhole as [H1 H2 H3].
   assert (∀ x, is_Some (b !! x) ∨ is_Some (middle m !! x) →
@@ -271,8 +272,8 @@ Proof. rewrite !elem_of_segments_of. intros (x & i & Hx).
   apply middle_place in Hx as [(? & ? & [= -> ->])|[_ ?]]; eauto. Qed.
 End Place.
 
-Lemma holds_reclaim x m b segs d : x ∉ reachable m → holds m b segs d →
-  holds (with_middle m (delete x (middle m))) (delete x b) segs d.
+Lemma maps_hold_reclaim x m b segs d : x ∉ reachable m → maps_hold m b segs d →
+  maps_hold (with_middle m (delete x (middle m))) (delete x b) segs d.
 Proof.
   intros Hx [[H1 H2 H3] Hd].
   assert (∀ y, y ∈ reachable m → delete x b !! y = b !! y ∧

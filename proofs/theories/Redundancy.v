@@ -196,7 +196,7 @@ Section Redundancy.
     writing : option (list V);      (* what it will leave; None: cut short *)
   }.
 
-  Record store := Store { holds : nat -> list V; pending : gmap nat attempt }.
+  Record store := Store { stripe_of : nat -> list V; pending : gmap nat attempt }.
 
   Definition new_store : store := Store (fun _ => blanks c) ∅.
 
@@ -204,17 +204,17 @@ Section Redundancy.
   the code is whole (a mirror), else anything; either way all who read it then read the same. *)
   Inductive store_step (st : store) : action -> store -> Prop :=
     | store_write s v : pending st !! s = None -> length v = data_count c ->
-        store_step st (Write s v) (Store (holds st) (<[s := Attempt v (Some v)]> (pending st)))
+        store_step st (Write s v) (Store (stripe_of st) (<[s := Attempt v (Some v)]> (pending st)))
     | store_unmap s : pending st !! s = None ->
-        store_step st (Unmap s) (Store (holds st) (<[s :=
+        store_step st (Unmap s) (Store (stripe_of st) (<[s :=
           Attempt (blanks c) (Some (blanks c))]> (pending st)))
     | store_acknowledge s n v : pending st !! s = Some (Attempt n (Some v)) ->
-        store_step st (Acknowledge s) (Store (<[s := v]> (holds st)) (delete s (pending st)))
-    | store_crash : store_step st Crash (Store (holds st)
+        store_step st (Acknowledge s) (Store (<[s := v]> (stripe_of st)) (delete s (pending st)))
+    | store_crash : store_step st Crash (Store (stripe_of st)
         ((fun t => Attempt (intended t) None) <$> pending st))
     | store_recover s n v : pending st !! s = Some (Attempt n None) -> length v = data_count c ->
-        (whole c -> v = holds st s \/ v = n) ->
-        store_step st (Recover s) (Store (holds st) (<[s := Attempt n (Some v)]> (pending st)))
+        (whole c -> v = stripe_of st s \/ v = n) ->
+        store_step st (Recover s) (Store (stripe_of st) (<[s := Attempt n (Some v)]> (pending st)))
     | store_other a :
         match a with Write _ _ | Unmap _ | Acknowledge _ | Crash | Recover _ => False | _ => True end ->
           store_step st a st.

@@ -36,11 +36,11 @@ Section correct.
 
   (** What component i holds is what the store holds, but for what it is known to have missed. *)
   Record faithful st i x : Prop := Faithful {
-    same s : pending st !! s = None -> s ∉ missed x -> stripe c (holds st s) !! i = Some (strip x s);
+    same s : pending st !! s = None -> s ∉ missed x -> stripe c (stripe_of st s) !! i = Some (strip x s);
     same_written s n v : pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x ->
       stripe c v !! i = Some (strip x s);
     same_torn s n w : whole c -> pending st !! s = Some (Attempt n w) -> s ∉ missed x ->
-      stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s);
+      stripe c (stripe_of st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s);
     active_missed : state x = Active -> missed x = ∅;
     activated : working x -> missed x = ∅ -> state x = Active;
     missed_below s : s ∈ missed x -> s < size;
@@ -61,9 +61,9 @@ Section correct.
     r_component i x : components l !! i = Some x -> faithful st i x;
     r_request s : same_request (open l !! s) (pending st !! s);
     r_below s : is_Some (open l !! s) -> s < size;
-    r_holds s : length (holds st s) = data_count c;
-    r_blank s : size <= s -> holds st s = blanks c;
-    r_whole s n v : whole c -> pending st !! s = Some (Attempt n (Some v)) -> v = holds st s \/ v = n;
+    r_stripe_of s : length (stripe_of st s) = data_count c;
+    r_blank s : size <= s -> stripe_of st s = blanks c;
+    r_whole s n v : whole c -> pending st !! s = Some (Attempt n (Some v)) -> v = stripe_of st s \/ v = n;
   }.
 
   (** ** Reads *)
@@ -79,20 +79,21 @@ Section correct.
   Lemma open_none l st s : refines l st -> open l !! s = None -> pending st !! s = None.
   Proof. intros R E. pose proof (r_request _ _ R s) as H. rewrite E in H. by destruct (pending st !! s). Qed.
 
-  Lemma seen_left l st s : refines l st -> open l !! s = None -> left_of (seen c l s) (stripe c (holds st s)).
+  Lemma seen_left l st s : refines l st -> open l !! s = None ->
+    left_of (seen c l s) (stripe c (stripe_of st s)).
   Proof.
     intros R E. apply left_of_intro.
-    - by rewrite (seen_length l st s R), stripe_length by (done || apply (r_holds _ _ R)).
+    - by rewrite (seen_length l st s R), stripe_length by (done || apply (r_stripe_of _ _ R)).
     - intros i v (x & Hx & Ha & ->)%seen_lookup. pose proof (r_component _ _ R i x Hx) as F.
       apply (same _ _ _ F); [by apply (open_none l)|]. rewrite (active_missed _ _ _ F Ha). set_solver.
   Qed.
 
   Lemma seen_mixture l st s n w : refines l st -> whole c -> pending st !! s = Some (Attempt n w) ->
-    length n = data_count c -> mixture (seen c l s) (stripe c (holds st s)) (stripe c n).
+    length n = data_count c -> mixture (seen c l s) (stripe c (stripe_of st s)) (stripe c n).
   Proof.
     intros R W E L. apply mixture_intro.
-    - by rewrite (seen_length l st s R), stripe_length by (done || apply (r_holds _ _ R)).
-    - by rewrite !stripe_length by (done || apply (r_holds _ _ R)).
+    - by rewrite (seen_length l st s R), stripe_length by (done || apply (r_stripe_of _ _ R)).
+    - by rewrite !stripe_length by (done || apply (r_stripe_of _ _ R)).
     - intros i v (x & Hx & Ha & ->)%seen_lookup. pose proof (r_component _ _ R i x Hx) as F.
       apply (same_torn _ _ _ F s n w W E). rewrite (active_missed _ _ _ F Ha). set_solver.
   Qed.
@@ -103,13 +104,13 @@ Section correct.
 
   (** However many components have failed, what a read returns is the last write. *)
   Theorem read_never_wrong l st s v : refines l st -> open l !! s = None -> read c l s = Some v ->
-    v = holds st s.
-  Proof. intros R E D. by apply (good_sound c G (holds st s) v (seen c l s));
-    [apply (r_holds _ _ R)|apply seen_left|]. Qed.
+    v = stripe_of st s.
+  Proof. intros R E D. by apply (good_sound c G (stripe_of st s) v (seen c l s));
+    [apply (r_stripe_of _ _ R)|apply seen_left|]. Qed.
 
   Theorem read_available l st s : refines l st -> open l !! s = None -> tolerable c l ->
-    read c l s = Some (holds st s).
-  Proof. intros R E T. apply (good_complete c G); [apply (r_holds _ _ R)|by apply seen_left|].
+    read c l s = Some (stripe_of st s).
+  Proof. intros R E T. apply (good_complete c G); [apply (r_stripe_of _ _ R)|by apply seen_left|].
     by rewrite lost_seen. Qed.
 
   (** ** Components *)
@@ -135,11 +136,11 @@ Section correct.
   (** Only the first three clauses and the bounds need care in a component that is made active if it can be.
   *)
   Lemma faithful_activate st i x :
-    (∀ s, pending st !! s = None -> s ∉ missed x -> stripe c (holds st s) !! i = Some (strip x s)) ->
+    (∀ s, pending st !! s = None -> s ∉ missed x -> stripe c (stripe_of st s) !! i = Some (strip x s)) ->
     (∀ s n v, pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x ->
       stripe c v !! i = Some (strip x s)) ->
     (∀ s n w, whole c -> pending st !! s = Some (Attempt n w) -> s ∉ missed x ->
-       stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
+       stripe c (stripe_of st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     (state x = Active -> missed x = ∅) ->
     (∀ s, s ∈ missed x -> s < size) ->
     (∀ s, s ∈ written x -> ∃ n v, pending st !! s = Some (Attempt n (Some v))) ->
@@ -172,11 +173,11 @@ Section correct.
   Lemma sim_start l st s o n : refines l st -> s < size -> length (value c o) = data_count c ->
     length n = data_count c ->
     (∀ m v, pending st !! s <> Some (Attempt m (Some v))) ->
-      (whole c -> value c o = holds st s \/ value c o = n) ->
+      (whole c -> value c o = stripe_of st s \/ value c o = n) ->
     (∀ i x, components l !! i = Some x -> whole c -> s ∉ missed x ->
-      stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
+      stripe c (stripe_of st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     refines (with_open (<[s := Writing o]> (open l)) l)
-      (Store (holds st) (<[s := Attempt n (Some (value c o))]> (pending st))).
+      (Store (stripe_of st) (<[s := Attempt n (Some (value c o))]> (pending st))).
   Proof.
     intros R Hs L Ln P W Torn. split; simpl; try apply R.
     - intros i x Hx. pose proof (r_component _ _ R i x Hx) as F. split; simpl; try apply F; intros s'.
@@ -196,7 +197,7 @@ Section correct.
   Lemma sim_write l st s o : refines l st -> s < size -> open l !! s = None ->
     length (value c o) = data_count c ->
     refines (with_open (<[s := Writing o]> (open l)) l)
-      (Store (holds st) (<[s := Attempt (value c o) (Some (value c o))]> (pending st))).
+      (Store (stripe_of st) (<[s := Attempt (value c o) (Some (value c o))]> (pending st))).
   Proof. intros R Hs E L. pose proof (open_none l st s R E) as P. apply sim_start; auto; [by rewrite P|].
     intros i x Hx _ Hm. left. by apply (same _ _ _ (r_component _ _ R i x Hx)). Qed.
 
@@ -225,7 +226,7 @@ Section correct.
     pending st !! s = Some (Attempt n (Some v)) ->
     Forall (fun x => working x -> s ∈ written x) (components l) ->
     refines (Leg (acknowledge s <$> components l) (spares l) (delete s (open l)))
-      (Store (<[s := v]> (holds st)) (delete s (pending st))).
+      (Store (<[s := v]> (stripe_of st)) (delete s (pending st))).
   Proof.
     intros R E P A. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
     destruct Q as (Ev & L & Ln). assert (s < size) as Hs by (apply (r_below _ _ R); by rewrite E).
@@ -261,7 +262,7 @@ Section correct.
 
   Lemma sim_crash l st : refines l st ->
     refines (Leg (with_written ∅ <$> components l) (spares l) ((fun _ => Torn) <$> open l))
-      (Store (holds st) ((fun t => Attempt (intended t) None) <$> pending st)).
+      (Store (stripe_of st) ((fun t => Attempt (intended t) None) <$> pending st)).
   Proof.
     intros R. split; simpl; try apply R.
     - rewrite fmap_length. apply R.
@@ -281,9 +282,9 @@ Section correct.
 
   Lemma sim_recover l st s n v : refines l st -> open l !! s = Some Torn ->
     pending st !! s = Some (Attempt n None) ->
-    length v = data_count c -> (whole c -> v = holds st s \/ v = n) ->
+    length v = data_count c -> (whole c -> v = stripe_of st s \/ v = n) ->
     refines (with_open (<[s := Writing (Some v)]> (open l)) l)
-      (Store (holds st) (<[s := Attempt n (Some v)]> (pending st))).
+      (Store (stripe_of st) (<[s := Attempt n (Some v)]> (pending st))).
   Proof. intros R E P L W. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
     apply (sim_start l st s (Some v)); auto; [apply (r_below _ _ R); by rewrite E|by rewrite P|].
     intros i x Hx W'. by apply (same_torn _ _ _ (r_component _ _ R i x Hx) s n None). Qed.
@@ -303,11 +304,11 @@ Section correct.
   Proof.
     intros R Hx E D. pose proof (r_component _ _ R i x Hx) as F.
     pose proof (open_none _ _ _ R E) as P. pose proof (read_never_wrong l st s v R E D) as ->.
-    pose proof (share_strip i (Some (holds st s)) (index_below _ _ _ _ R Hx) (r_holds _ _ R s)) as Sh.
+    pose proof (share_strip i (Some (stripe_of st s)) (index_below _ _ _ _ R Hx) (r_stripe_of _ _ R s)) as Sh.
     simpl in Sh.
     assert (∀ s', strip (with_state Resyncing (with_missed (missed x ∖ {[s]})
-        (with_strip s (stripe c (holds st s) !! i) x))) s' =
-      if decide (s = s') then default (blank c) (stripe c (holds st s) !! i) else strip x s') as S.
+        (with_strip s (stripe c (stripe_of st s) !! i) x))) s' =
+      if decide (s = s') then default (blank c) (stripe c (stripe_of st s) !! i) else strip x s') as S.
     { intros s'. apply (strip_alter s s' _ x). }
     apply faithful_activate; simpl; try done; try apply F.
     - intros s' P' Hm. rewrite S. case_decide; [by subst|]. apply (same _ _ _ F); [done|set_solver].
@@ -348,8 +349,9 @@ Section correct.
     - eexists. split; [constructor|by apply sim_crash].
     - match goal with D : read c l s = Some ?w |- _ => rename w into v end.
       assert (length v = data_count c) as L by (eapply (good_data c G); [by eapply seen_length|done]).
-      assert (whole c -> v = holds st s \/ v = n) as W.
-      { intros W. apply (W _ _ (seen c l s) v); [apply (r_holds _ _ R)|done|by eapply seen_mixture|done]. }
+      assert (whole c -> v = stripe_of st s \/ v = n) as W.
+      { intros W. apply (W _ _ (seen c l s) v);
+          [apply (r_stripe_of _ _ R)|done|by eapply seen_mixture|done]. }
       eexists. split; [by econstructor|by apply sim_recover].
     - by apply faithful_fail, R.
     - pose proof (r_component _ _ R _ _ Hx) as F. apply faithful_activate; simpl; try done; apply F.

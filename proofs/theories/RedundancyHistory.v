@@ -127,7 +127,7 @@ Section history.
   (** With at most m failures, at any steps, every read returns the last write. *)
   Theorem any_m_failures n acts l : run acts (new_leg c n) = Some l -> failures acts <= parity_count c ->
     ∃ st, store_run c (new_store c) acts st /\
-      ∀ s, open l !! s = None -> read c l s = Some (holds st s).
+      ∀ s, open l !! s = None -> read c l s = Some (stripe_of st s).
   Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
     rewrite new_leg_inactive in H. unfold tolerable. lia. Qed.
@@ -137,14 +137,14 @@ Section history.
   Theorem read_available_now n acts l : run acts (new_leg c n) = Some l ->
     inactive (components l) <= parity_count c ->
     ∃ st, store_run c (new_store c) acts st /\
-      ∀ s, open l !! s = None -> read c l s = Some (holds st s).
+      ∀ s, open l !! s = None -> read c l s = Some (stripe_of st s).
   Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. by apply (read_available c size G). Qed.
 
   (** With any number of failures, a read returns the last write or says that data are lost. *)
   Theorem any_failures n acts l : run acts (new_leg c n) = Some l ->
     ∃ st, store_run c (new_store c) acts st /\
-      ∀ s, open l !! s = None -> read c l s = Some (holds st s) \/ read c l s = None.
+      ∀ s, open l !! s = None -> read c l s = Some (stripe_of st s) \/ read c l s = None.
   Proof. intros H. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
     split; [done|]. intros s E. destruct (read c l s) as [v|] eqn:D; [|by right]. left. f_equal.
     by eapply (read_never_wrong c size G). Qed.

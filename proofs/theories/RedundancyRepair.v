@@ -126,7 +126,7 @@ Section repair.
   (** With redundancy full again, any m more failures are tolerated, with whatever else happens. *)
   Theorem redundancy_restored l st acts l' : refines l st -> inactive (components l) = 0 ->
     run acts l = Some l' -> failures acts <= parity_count c ->
-    ∃ st', store_run c st acts st' /\ ∀ s, open l' !! s = None -> read c l' s = Some (holds st' s).
+    ∃ st', store_run c st acts st' /\ ∀ s, open l' !! s = None -> read c l' s = Some (stripe_of st' s).
   Proof. intros R I H F. destruct (leg_run_refines c size repair_delay G l st acts l' R H) as (st' & S & R').
     exists st'. split; [done|]. intros s E. apply (read_available c size G); [done..|].
     apply (inactive_run c size repair_delay) in H. unfold tolerable. lia. Qed.

@@ -47,7 +47,7 @@ Definition reaches (h : heap) (r n : id) : Prop := ∃ p, descend h r p = Some n
 
 Definition finished (c : claim) (p : path) : Prop := Exists (λ q, q `prefix_of` p) (done c).
 
-Definition holds (h : heap) (c : claim) (n : id) : Prop :=
+Definition has_node (h : heap) (c : claim) (n : id) : Prop :=
   reaches h (root c) n ∧ ∃ nd, h !! n = Some nd ∧ ¬ finished c (place nd).
 
 Definition read (s : state) (v : nat) (k : path) : option nat :=
@@ -222,4 +222,4 @@ Definition no_dangling (s : state) : Prop :=
       is_Some (nodes s !! m).
 
 Definition no_leak (s : state) : Prop :=
-  ∀ n, is_Some (nodes s !! n) → ∃ j c, claims s !! j = Some c ∧ holds (nodes s) c n.
+  ∀ n, is_Some (nodes s !! n) → ∃ j c, claims s !! j = Some c ∧ has_node (nodes s) c n.

@@ -7,8 +7,8 @@ Definition freed (s s' : state) (n : id) : Prop := is_Some (nodes s !! n) ∧ no
 
 (** A step frees its node iff no other claim holds it, and frees nothing else. *)
 Lemma reclaim_frees s s' t c n : inv s → reclaim t n s = Some s' → claims s !! Dying t = Some c →
-  holds (nodes s) c n →
-  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
+  has_node (nodes s) c n →
+  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ has_node (nodes s) c' n) ∧
     ∀ m, freed s s' m → m = n.
 Proof.
   intros I Hs Ht Hh. pose proof Hh as (Hr&nd&Hn&Hnot). rewrite <- (reclaim_test _ _ _ _ _ I Ht Hr Hn).
@@ -82,7 +82,7 @@ Definition work (s : state) : gset (nat * option id) :=
     end).
 
 Lemma elem_of_work s t o : inv s →
-  (t, o) ∈ work s ↔ ∃ c, claims s !! Dying t = Some c ∧ ∀ n, o = Some n → holds (nodes s) c n.
+  (t, o) ∈ work s ↔ ∃ c, claims s !! Dying t = Some c ∧ ∀ n, o = Some n → has_node (nodes s) c n.
 Proof.
   intros I. unfold work. rewrite elem_of_list_to_set, elem_of_list_bind. split.
   - intros ([j c]&Hin&Hj%elem_of_map_to_list). simpl in Hin. destruct j as [v|t'];
@@ -103,14 +103,15 @@ Lemma reclaim_falls s s' t n : inv s → reclaim t n s = Some s' → size (work 
 Proof.
   intros I Hs. pose proof (inv_reclaim _ _ _ _ I Hs) as I'. apply subset_size.
   destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&Hheap).
-  assert (∃ c, claims s !! Dying t = Some c ∧ ((¬ holds (nodes s) c (root c) ∧ claims s' !! Dying t = None) ∨
-    (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧
+  assert (∃ c, claims s !! Dying t = Some c ∧
+    ((¬ has_node (nodes s) c (root c) ∧ claims s' !! Dying t = None) ∨
+    (has_node (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧
       claims s' !! Dying t = Some (finish c nd)))) as (c&Ht&Hthis).
   { destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[? ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); exists c;
     (split; [done|]); simpl;
       [left; by rewrite lookup_delete|right; rewrite lookup_insert; eauto..]. }
-  assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → holds (nodes s') c1 m →
-    holds (nodes s) c0 m) as Hless.
+  assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → has_node (nodes s') c1 m →
+    has_node (nodes s) c0 m) as Hless.
   { intros c0 c1 m Hr Hf (Hm&md&Hmd&Hnot). rewrite Hr in Hm. destruct Hheap as [E|E]; rewrite E in *.
     - split; [done|]. exists md. split; [done|]. intros ?. by apply Hnot, Hf.
     - split; [by eapply reaches_delete_inv|]. exists md. apply lookup_delete_Some in Hmd as [_ ?].

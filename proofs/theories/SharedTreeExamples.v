@@ -129,8 +129,8 @@ Qed.
 Example dangling_needs_reachable : ¬ no_dangling (State 2 ∅ 1 1 {[View 1 := Claim 0 0 []]}).
 Proof. intros Hno. destruct (Hno 1 (Claim 0 0 [])) as [[? [=]] _]. by vm_compute. Qed.
 
-(** A step at a node that the walk does not hold frees nothing, though nobody else holds it either ([holds]).
-*)
+(** A step at a node that the walk does not hold frees nothing, though nobody else holds it either
+([has_node]). *)
 Definition walked : state := final (run (create 1) [Snapshot; Delete 1; Reclaim 1 0]).
 
 Example reclaim_needs_held : reachable walked ∧ is_Some (apply (Reclaim 1 9) walked) ∧

@@ -51,14 +51,14 @@ Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_dyi
 Lemma fresh_view s : inv s → claims s !! View (S (epoch s)) = None.
 Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_view I) in E. lia. Qed.
 
-Lemma holds_fresh h c n : reaches h (root c) n → done c = [] → holds h c n.
+Lemma has_node_fresh h c n : reaches h (root c) n → done c = [] → has_node h c n.
 Proof. intros Hr Hd. split; [done|]. destruct (reaches_exists _ _ _ Hr) as [nd ?]. exists nd. split; [done|].
   unfold finished. rewrite Hd. by intros ?%Exists_nil. Qed.
 
 (** A claim that is a view holds all that it reaches. *)
-Lemma view_holds s v c n : inv s → claims s !! View v = Some c →
-  reaches (nodes s) (root c) n → holds (nodes s) c n.
-Proof. intros I Hv Hr. apply holds_fresh; [done|]. by destruct (inv_view I Hv) as (_&?&_). Qed.
+Lemma view_has_node s v c n : inv s → claims s !! View v = Some c →
+  reaches (nodes s) (root c) n → has_node (nodes s) c n.
+Proof. intros I Hv Hr. apply has_node_fresh; [done|]. by destruct (inv_view I Hv) as (_&?&_). Qed.
 
 (** Nodes unchanged, claims changed: what has to be shown. *)
 Lemma inv_claims s e nx cs :
@@ -74,8 +74,8 @@ Lemma inv_claims s e nx cs :
   (∀ j c j' c' n nd, cs !! j = Some c → cs !! j' = Some c' →
      reaches (nodes s) (root c) n → reaches (nodes s) (root c') n → nodes s !! n = Some nd →
      parent c < birth nd → parent c' < birth nd → parent c = parent c') →
-  (∀ j c n, claims s !! j = Some c → holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧
-    holds (nodes s) c' n) →
+  (∀ j c n, claims s !! j = Some c → has_node (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧
+    has_node (nodes s) c' n) →
   inv (State (height s) (nodes s) nx e cs).
 Proof.
   intros I He Hn Hlive Hview Hdying Hpar Hbirth Hsib Hheld. split; simpl; try done.
@@ -115,7 +115,7 @@ Proof.
   - intros j c n nd [-> ->]%Hcl _ [-> ->]%Hnd. simpl. lia.
   - by intros j c j' c' n nd [-> ->]%Hcl [-> ->]%Hcl.
   - intros n [nd [-> ->]%Hnd]. exists (View 1), (Claim 0 0 []). split; [apply lookup_singleton|].
-    apply holds_fresh; [|done]. apply reaches_refl. simpl. rewrite lookup_singleton. eauto.
+    apply has_node_fresh; [|done]. apply reaches_refl. simpl. rewrite lookup_singleton. eauto.
 Qed.
 
 (** An epoch ends: live moves, or is left to a walk, and a new live view may begin on the root of its parent.
@@ -268,7 +268,8 @@ Qed.
 Lemma inv_finish s t c cs : inv s → claims s !! Dying t = Some c →
   (∀ j, j ≠ Dying t → cs !! j = claims s !! j) →
   (∀ c', cs !! Dying t = Some c' → parent c' = parent c ∧ root c' = root c) →
-  (∀ n, holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) → inv (with_claims s cs).
+  (∀ n, has_node (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ has_node (nodes s) c' n) →
+  inv (with_claims s cs).
 Proof.
   intros I Ht Hother Hsame Hheld.
   assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply Hother).

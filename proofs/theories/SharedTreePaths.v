@@ -95,8 +95,8 @@ Section tidy.
   Proof. unfold is_finished, finished. rewrite existsb_exists, Exists_exists.
     setoid_rewrite <- elem_of_list_In. setoid_rewrite bool_decide_eq_true. done. Qed.
 
-  Lemma is_held_spec c n : is_held h c n = true ↔ holds h c n.
-  Proof. unfold is_held, holds. rewrite andb_true_iff, meets_spec. apply and_iff_compat_l.
+  Lemma is_held_spec c n : is_held h c n = true ↔ has_node h c n.
+  Proof. unfold is_held, has_node. rewrite andb_true_iff, meets_spec. apply and_iff_compat_l.
     destruct (h !! n) as [nd|]; [|naive_solver].
     rewrite negb_true_iff, <- not_true_iff_false, is_finished_spec. naive_solver. Qed.
 End tidy.

@@ -71,7 +71,7 @@ Qed.
 (** A step of the walk frees a node iff no other claim holds it. *)
 Lemma reclaim_test s t c n nd : inv s → claims s !! Dying t = Some c → reaches (nodes s) (root c) n →
   nodes s !! n = Some nd → kept s t c n nd || disputed s t c n = false ↔ ∀ j' c', claims s !! j' = Some c' →
-  j' ≠ Dying t → ¬ holds (nodes s) c' n.
+  j' ≠ Dying t → ¬ has_node (nodes s) c' n.
 Proof.
   intros I Ht Hr Hn. rewrite <- not_true_iff_false, orb_true_iff, (kept_spec _ _ _ _ _ I Ht Hr Hn).
   unfold disputed. rewrite some_sibling_spec. split.
@@ -85,7 +85,7 @@ Proof.
         simpl. by apply (is_held_spec (inv_tidy I)).
       * left. destruct j'' as [v|]; [eauto|done].
   - intros Hnone [(v&c'&Hv&Hr')|(j'&c'&Hj'&Hne&Hp&[_ ?%(is_held_spec (inv_tidy I))]%andb_true_iff)].
-    + eapply (Hnone (View v)); [done|done|]. by eapply view_holds.
+    + eapply (Hnone (View v)); [done|done|]. by eapply view_has_node.
     + by eapply Hnone.
 Qed.
 
@@ -130,8 +130,8 @@ Qed.
 (** What reclaim does, case by case. *)
 Lemma reclaim_cases s s' t n : inv s → reclaim t n s = Some s' →
   ∃ c, claims s !! Dying t = Some c ∧
-  ((¬ holds (nodes s) c (root c) ∧ s' = with_claims s (delete (Dying t) (claims s))) ∨
-   ∃ nd, nodes s !! n = Some nd ∧ holds (nodes s) c n ∧
+  ((¬ has_node (nodes s) c (root c) ∧ s' = with_claims s (delete (Dying t) (claims s))) ∨
+   ∃ nd, nodes s !! n = Some nd ∧ has_node (nodes s) c n ∧
      let cs := <[Dying t := finish c nd]> (claims s) in
      ((kept s t c n nd = true ∨ (kids_finished (nodes s) c nd = true ∧ disputed s t c n = true)) ∧
        s' = with_claims s cs) ∨
@@ -170,21 +170,21 @@ Proof.
   { intros m Hm. destruct (reclaim_cases _ _ _ _ I Hs)
     as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); try done.
     apply lookup_delete_ne. intros <-. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
-    eapply (Htest (View v)); [done..|]. by eapply view_holds. }
+    eapply (Htest (View v)); [done..|]. by eapply view_has_node. }
   split; [|done]. destruct (inv_view I Hv) as (_&_&[? Hc]&_). intros p.
   apply (descend_agree (reaches (nodes s) (root c))); [|done|by apply reaches_refl].
   intros m md d k Hm Hmd Hd. eapply reaches_kid; eauto.
 Qed.
 
 Lemma inv_free s t c n nd : inv s → claims s !! Dying t = Some c → nodes s !! n = Some nd →
-  holds (nodes s) c n →
+  has_node (nodes s) c n →
   kept s t c n nd || disputed s t c n = false → kids_finished (nodes s) c nd = true →
   inv (State (height s) (delete n (nodes s)) (next s) (epoch s) (<[Dying t := finish c nd]> (claims s))).
 Proof.
   intros I Ht Hn [Hr _] Htest Hkids. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
   pose proof (inv_tidy I) as T. set (h := nodes s) in *. set (cs := <[_ := _]> _).
   assert (∀ v c0, claims s !! View v = Some c0 → ¬ reaches h (root c0) n) as Hno.
-  { intros v c0 Hv Hr'. eapply (Htest (View v)); [done|done|]. by eapply view_holds. }
+  { intros v c0 Hv Hr'. eapply (Htest (View v)); [done|done|]. by eapply view_has_node. }
   assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply lookup_insert_ne).
   assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧
     root c' = root c0) as Hfrom.
@@ -254,7 +254,7 @@ Proof.
       * destruct Hh as [Hrn _]. pose proof (reaches_between _ _ _ _ _ _ _ _ _ T Hrn Hrm Hn Hm Hpre) as Hnm.
         destruct Hwhy as [Hk|[Hk Hd]].
         -- apply (kept_spec _ _ _ _ _ I Ht Hrn Hn) in Hk as (v&c'&Hv&Hr'). exists (View v), c'.
-           split; [by rewrite lookup_insert_ne|]. eapply view_holds; [done..|]. by eapply reaches_trans.
+           split; [by rewrite lookup_insert_ne|]. eapply view_has_node; [done..|]. by eapply reaches_trans.
         -- destruct (decide (m = n)) as [->|Hne]; [|destruct Hnot;
            by apply (kids_done _ _ _ _ c n nd m md T)].
            unfold disputed in Hd. apply some_sibling_spec in Hd as (j'&c'&Hj'&Hne&_&[_ Hh']%andb_true_iff).

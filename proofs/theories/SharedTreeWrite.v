@@ -191,16 +191,16 @@ Section update.
         apply (inv_sibling I j0 c0 j0' c0' n nd0); done || lia.
     - intros n Hsome. fold h' in Hsome |- *. destruct (decide (next s ≤ n)) as [Hge|Hlt].
       + destruct (put_fresh _ _ _ _ _ _ _ _ _ _ _ _ P n Hge Hsome) as [q Hq].
-        eexists _, _. split; [apply updated_live|]. apply holds_fresh; [by exists q|done].
+        eexists _, _. split; [apply updated_live|]. apply has_node_fresh; [by exists q|done].
       + assert (is_Some (h !! n)) as Hold.
         { destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q&_&[?|(nd&?&_)]&_)]; [|lia|by exists nd].
           unfold h; by rewrite <- Hs. }
         destruct (inv_held I Hold) as (j&c0&Hj&Hc0). destruct (decide (j = View e)) as [->|Hne].
         * assert (c0 = c) as -> by congruence. destruct Hc0 as [[q Hq] _].
           destruct (put_lost _ _ _ _ _ _ _ _ _ _ _ _ P q n Hq) as [Hq'|[Hgone|(m&q1&q2&Hm&->&Hq1&Hq2)]].
-          -- eexists _, _. split; [apply updated_live|]. apply holds_fresh; [by exists q|done].
+          -- eexists _, _. split; [apply updated_live|]. apply has_node_fresh; [by exists q|done].
           -- fold h' in Hgone. rewrite Hgone in Hsome. by destruct Hsome.
-          -- eexists _, _. split; [by apply updated_dropped|]. apply holds_fresh; [|done]. simpl.
+          -- eexists _, _. split; [by apply updated_dropped|]. apply has_node_fresh; [|done]. simpl.
              apply old_reaches; [by apply dropped_old|]. by exists q2.
         * exists j, c0. rewrite updated_other by eauto. split; [done|]. destruct Hc0 as (Hr&nd&Hnd&Hnot).
           destruct (other_reaches _ _ n Hj Hne) as [Heq Hsame]. split; [by apply Heq|].

@@ -286,8 +286,8 @@ Proof. intros I%reachable_inv. exact (@inv_held _ I). Qed.
 (** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else
 holds it, and in the end of some schedule what is left is what the other views reach. *)
 Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' →
-  claims s !! Dying t = Some c → holds (nodes s) c n →
-  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
+  claims s !! Dying t = Some c → has_node (nodes s) c n →
+  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ has_node (nodes s) c' n) ∧
   ∀ m, freed s s' m → m = n.
 Proof. intros I%reachable_inv. by apply reclaim_frees. Qed.
 
@@ -474,19 +474,19 @@ Import RedundancyCode Redundancy RedundancyCorrect RedundancyHistory RedundancyR
 never fails; with more, it does or the read says that data is lost. *)
 Theorem any_m_failures {V} (c : code V) size repair_delay n acts l :
   good c → run c size repair_delay acts (new_leg c n) = Some l → failures acts <= parity_count c →
-  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
+  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (stripe_of st s).
 Proof. intros. by eapply RedundancyHistory.any_m_failures. Qed.
 
 (** 9. It is the failures of now that count, not those since birth: while at most m components are not active,
 every read is answered with the last write. *)
 Theorem read_available {V} (c : code V) size repair_delay n acts l : good c →
   run c size repair_delay acts (new_leg c n) = Some l → inactive (components l) <= parity_count c →
-  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
+  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (stripe_of st s).
 Proof. intros. by eapply RedundancyHistory.read_available_now. Qed.
 
 Theorem any_failures {V} (c : code V) size repair_delay n acts l : good c →
   run c size repair_delay acts (new_leg c n) = Some l → ∃ st, store_run c (new_store c) acts st ∧
-  ∀ s, open l !! s = None → read c l s = Some (holds st s) ∨ read c l s = None.
+  ∀ s, open l !! s = None → read c l s = Some (stripe_of st s) ∨ read c l s = None.
 Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
 
 (** 9. A stale component is never read: what components hold that are not active makes no difference. *)
@@ -506,7 +506,7 @@ Proof. intros. by eapply RedundancyRepair.repair_stops_restored. Qed.
 
 Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' : good c → refines c size l st →
   inactive (components l) = 0 → run c size repair_delay acts l = Some l' → failures acts <= parity_count c →
-  ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (holds st' s).
+  ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (stripe_of st' s).
 Proof. intros. by eapply RedundancyRepair.redundancy_restored. Qed.
 
 (** 9. What is absent is not rebuilt before the repair timer has run out; what is degraded can be rebuilt at

@@ -85,7 +85,8 @@ Proof. intros Hc Hrun. induction Hrun; eauto using step_current. Qed.
 
 (** ** What a block of a view holds, and what can change it *)
 
-Definition holds (from : target) (l : nat) (v : V) s : Prop := ∃ f, view_of (now s) from = Some f ∧ f l = v.
+Definition has_value (from : target) (l : nat) (v : V) s : Prop :=
+  ∃ f, view_of (now s) from = Some f ∧ f l = v.
 
 (** It holds that in every image of a list. *)
 Definition images_hold (from : target) (l : nat) (v : V) (is : list (image V)) : Prop :=
@@ -97,7 +98,7 @@ Definition images_hold (from : target) (l : nat) (v : V) (is : list (image V)) :
 
 (** It does, and if [after_crash] would after a power cut. *)
 Definition stands (after_crash : bool) (from : target) (l : nat) (v : V) s : Prop :=
-  holds from l v s ∧ (after_crash = true → images_hold from l v (survivors s)).
+  has_value from l v s ∧ (after_crash = true → images_hold from l v (survivors s)).
 
 Definition refused r : bool := match r with Refused _ => true | _ => false end.
 
@@ -125,7 +126,7 @@ by apply eq_None_not_Some. Qed.
 (** ** What the survivors of an operation say of a block that it spares *)
 
 Lemma images_hold_exactly from l v z d pw left :
-  holds from l v (State z d left pw) → images_hold from l v [exactly d].
+  has_value from l v (State z d left pw) → images_hold from l v [exactly d].
 Proof. intros (f & Hf & Hv) i ->%elem_of_list_singleton. destruct from; cbn in *; [|by exists f].
   injection Hf as ->. by intros u ->%elem_of_list_singleton. Qed.
 Lemma images_hold_app from l v is is' :
@@ -134,7 +135,7 @@ Proof. intros H1 H2 i [Hi|Hi]%elem_of_app; [exact (H1 i Hi)|exact (H2 i Hi)]. Qe
 
 Lemma stands_answered b from l v s r faults excuses d left s' :
   stands b from l v s → answered s r faults excuses d left s' →
-  (refused r = false → faults = [] → holds from l v (happens s d left) ∧
+  (refused r = false → faults = [] → has_value from l v (happens s d left) ∧
     (b = true → images_hold from l v left)) →
   stands b from l v s'.
 Proof.
@@ -146,7 +147,7 @@ Proof.
     destruct faults; [by apply Hd|by intros i ?%elem_of_nil].
 Qed.
 
-Lemma buffered_hold p from l v s d : stands true from l v s → holds from l v (State (size s) d [] true) →
+Lemma buffered_hold p from l v s d : stands true from l v s → has_value from l v (State (size s) d [] true) →
   snaps d = snaps (now s) → images_hold from l v (buffered p s d).
 Proof.
   intros [Hh Hi] Hd Hsn. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd) as Hx.
@@ -156,7 +157,7 @@ Proof.
 Qed.
 
 Lemma through_hold p told from l v s lba data : let d := written (now s) lba data in
-  stands true from l v s → holds from l v (State (size s) d [] true) →
+  stands true from l v s → has_value from l v (State (size s) d [] true) →
   images_hold from l v (written_through p s told d lba data).
 Proof.
   intros d Hst Hd. pose proof (buffered_hold p from l v s d Hst Hd eq_refl) as Hb. destruct Hst as [Hh Hi].
@@ -168,7 +169,8 @@ Proof.
 Qed.
 
 Lemma recorded_hold p from l v s d :
-  stands true from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
+  stands true from l v s → has_value from l v (State (size s) d [] true) →
+  images_hold from l v (recorded p s d).
 Proof. intros [Hh Hi] Hd. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
   destruct p; cbn; [done|by apply (images_hold_app _ _ _ [_])|done]. Qed.
 
@@ -177,8 +179,8 @@ Lemma stands_step b p from l v s e s' :
 Proof.
   intros Hst Hsp Hnc Hstep. pose proof Hst as [Hh Hi].
   assert (∀ r faults excuses d left, answered s r faults excuses d left s' →
-    (refused r = false → faults = [] → holds from l v (State (size s) d [] true)) →
-    (b = true → holds from l v (State (size s) d [] true) → images_hold from l v left) →
+    (refused r = false → faults = [] → has_value from l v (State (size s) d [] true)) →
+    (b = true → has_value from l v (State (size s) d [] true) → images_hold from l v left) →
       stands b from l v s') as Hans.
   { intros r faults excuses d left Ha Hd Hl. eapply stands_answered; [done|exact Ha|]. intros Hr Hf.
     specialize (Hd Hr Hf). split; [done|auto]. }
@@ -200,8 +202,8 @@ Proof.
   - destruct Hstep as [Ha _]. eapply Hans; [exact Ha|by exists f|]. auto.
   - destruct r; try done; [|by subst s'; split].
     destruct Hstep as (i & d & Hin & [Hl Hs] & ->), Hnc as [->|?]; [|done]. specialize (Hi eq_refl i Hin).
-    assert (holds from l v (State (size s) d [exactly d] true)) as Hd.
-    { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|]. unfold holds. cbn.
+    assert (has_value from l v (State (size s) d [exactly d] true)) as Hd.
+    { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|]. unfold has_value. cbn.
       by rewrite Hs. }
     split; [done|]. intros _. by eapply images_hold_exactly.
 Qed.
@@ -214,8 +216,8 @@ Proof. intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [do
   apply IH; [eapply stands_step; [done..| |done]|done|]; destruct Hnc as [?|[? ?]]; auto. Qed.
 
 (** What a view holds it goes on to hold; under [Ack] it is always durable. *)
-Lemma holds_run p from l v s tr s' : current p s → power s = true → holds from l v s →
-  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr → run p s tr s' → holds from l v s'.
+Lemma has_value_run p from l v s tr s' : current p s → power s = true → has_value from l v s →
+  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr → run p s tr s' → has_value from l v s'.
 Proof.
   intros Hs Hp Hh Hsp [->|Hnc] Hrun.
   - apply (stands_run true Ack from l v s tr s'); auto. split;
@@ -230,22 +232,23 @@ Proof. inversion 1; subst. eauto. Qed.
 Lemma run_single p s e s' : run p s [e] s' → step p s e s'.
 Proof. intros (s1 & ? & Hrun)%run_inv. by inversion Hrun; subst. Qed.
 
-Lemma read_holds p s from lba count data s' : step p s (Read from lba count Ok data) s' → power s = true ∧
-  s' = s ∧ ∀ k v, data !! k = Some v → k < count ∧ holds from (lba + k) v s.
+Lemma read_has_value p s from lba count data s' : step p s (Read from lba count Ok data) s' → power s = true ∧
+  s' = s ∧ ∀ k v, data !! k = Some v → k < count ∧ has_value from (lba + k) v s.
 Proof. intros [[Hp [_ ->]] Hread]. destruct (Hread eq_refl) as (f & Hf & ->).
   split_and!; [done|by destruct s|]. intros k v Hk.
   apply list_lookup_fmap_inv in Hk as (x & -> & [-> ?]%lookup_seq). split; [done|]. by exists f. Qed.
 
-Lemma holds_read p s from lba count data s' k v :
-  step p s (Read from lba count Ok data) s' → k < count → holds from (lba + k) v s → data !! k = Some v.
+Lemma has_value_read p s from lba count data s' k v :
+  step p s (Read from lba count Ok data) s' → k < count → has_value from (lba + k) v s → data !! k = Some v.
 Proof.
   intros [_ Hread] Hk (f & Hf & Hv). destruct (Hread eq_refl) as (f' & Hf' & ->).
   assert (f' = f) as -> by congruence. rewrite list_lookup_fmap, lookup_seq_lt by done. cbn. by rewrite Hv.
 Qed.
 
-Lemma holds_reread p s from l v v' s' : step p s (Read from l 1 Ok [v']) s' → holds from l v s → v' = v.
+Lemma has_value_reread p s from l v v' s' :
+  step p s (Read from l 1 Ok [v']) s' → has_value from l v s → v' = v.
 Proof. intros Hread Hh. rewrite <-(Nat.add_0_r l) in Hh.
-  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread ltac:(lia) Hh) as Hv. cbn in Hv. congruence. Qed.
+  pose proof (has_value_read _ _ _ _ _ _ _ 0 v Hread ltac:(lia) Hh) as Hv. cbn in Hv. congruence. Qed.
 
 (** ** Over whole traces *)
 
@@ -262,8 +265,9 @@ Theorem frame p from l v v' before tr : Forall (spares from l) tr → p = Ack �
 Proof.
   intros Hsp Hcase (s0 & Hset & s1 & Hread & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created;
     [|done].
-  apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
-  apply (holds_reread _ _ _ _ _ _ _ Hread'). by eapply holds_run.
+  apply read_has_value in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0].
+  rewrite Nat.add_0_r in H0.
+  apply (has_value_reread _ _ _ _ _ _ _ Hread'). by eapply has_value_run.
 Qed.
 
 (** Read after write: a block reads as the last write left it; under [Ack] crashes do not count. *)
@@ -273,7 +277,7 @@ Theorem read_after_write p lba data l v v' before tr : data_at lba data l = Some
 Proof.
   intros Hdata Hsp Hcase (s0 & Hset & s1 & Hwrite & s &
     (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
-  apply (holds_reread _ _ _ _ _ _ _ Hread'). eapply (holds_run p); [|..|exact Hrun]; [|..|done|done].
+  apply (has_value_reread _ _ _ _ _ _ _ Hread'). eapply (has_value_run p); [|..|exact Hrun]; [|..|done|done].
   - by eapply step_current.
   - by destruct Hwrite as [Hp [_ ->]].
   - destruct Hwrite as [_ [_ ->]]. eexists. split; [done|]. cbn. by rewrite Hdata.
@@ -285,8 +289,9 @@ Theorem flushed_survives p from l v v' before tr : Forall (spares from l) tr →
 Proof.
   intros Hsp (s0 & _ & s1 & Hread & s & (s2 & Hflush & Hrun)%run_inv)%admits_created; [|done].
   apply run_app in Hrun as (s3 & Hrun & Hread'%run_single).
-  apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
-  apply (holds_reread _ _ _ _ _ _ _ Hread'). apply (stands_run true p from l v s2 tr s3); auto.
+  apply read_has_value in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0].
+  rewrite Nat.add_0_r in H0.
+  apply (has_value_reread _ _ _ _ _ _ _ Hread'). apply (stands_run true p from l v s2 tr s3); auto.
   destruct Hflush as [_ [_ ->]]. split; [done|]. intros _. destruct s0. by eapply images_hold_exactly.
 Qed.
 
@@ -304,13 +309,13 @@ Theorem snapshot_reads_for_ever p n lba count data data' before tr :
 Proof.
   intros Hcase Hkeeps (s0 & _ & s1 & Hread & s & (s2 & Hsnap & Hrun)%run_inv)%admits_created; [|done].
   apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
-  assert (s1 = s0) as -> by (by apply read_holds in Hread as (_ & -> & _)).
-  assert (∀ l, holds (Named n) l (live (now s0) l) s2) as Hh.
+  assert (s1 = s0) as -> by (by apply read_has_value in Hread as (_ & -> & _)).
+  assert (∀ l, has_value (Named n) l (live (now s0) l) s2) as Hh.
   { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)).
     by rewrite <-(lookup_insert (snaps (now s0)) n). }
   assert (∀ l, Forall (spares (Named n) l) tr) as Hsp.
   { intros l. eapply Forall_impl; [exact Hkeeps|]. by intros []. }
-  assert (∀ l, holds (Named n) l (live (now s0) l) s3) as H3.
+  assert (∀ l, has_value (Named n) l (live (now s0) l) s3) as H3.
   { intros l. destruct Hcase as [Hp|[Hnc|[tr' ->]]].
     - apply (stands_run true p _ _ _ s2 tr s3); auto. split; [done|]. destruct Hsnap as [_ [_ ->]].
       destruct p; [|done|]; intros _; (eapply images_hold_exactly; apply Hh).
