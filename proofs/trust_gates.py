@@ -312,6 +312,7 @@ DEFINITIONS = [
     "ServedDiskServer.told",
     "ServedDiskServer.cut_told",
     "ServedDiskServer.server_run",
+    "RecordedTrace.brought",
     "RecordedTrace.devices_after",
     "RecordedTrace.entry_step",
     "RecordedTrace.admits_recorded",
