@@ -270,19 +270,6 @@ Proof.
   econstructor; [by left|by apply IH].
 Qed.
 
-Lemma elem_of_with i j (l : list nat) : j ∈ with_device i l ↔ j = i ∨ j ∈ l.
-Proof.
-  unfold with_device. destruct (decide (i ∈ l)); [|by rewrite elem_of_cons]. naive_solver.
-Qed.
-
-Lemma devices_replaced v i :
-  devices_after spare v (Replace i Ok : entry block) =
-  Devices (with_device i (failed v)) (with_device i (back v)) (asked v)
-    (lost v || bool_decide (spare < length (with_device i (failed v)))).
-Proof.
-  simpl. unfold brought. simpl. rewrite decide_False; [done|]. intros Hi. apply Hi, elem_of_with. by left.
-Qed.
-
 (** Those who failed while the power was off. *)
 Lemma told_run h v s x :
   power s = true → fine v h x → recorded_run Ack spare v s (told h) s ∧
@@ -331,7 +318,7 @@ Lemma holds_replaced v M i (f : contents C) x :
   holds (failed (devices_after spare v (Replace i Ok : entry block)) ++ []) M
     (replaced i f (others i (members x)) (clean x) x).
 Proof.
-  rewrite devices_replaced. intros [Hwithin Hclean Hmem Hdup Hbound Hdown].
+  rewrite replaced_ok. intros [Hwithin Hclean Hmem Hdup Hbound Hdown].
   rewrite app_nil_r in Hmem. split; simpl; try done.
   - intros j [Hne Hj]%elem_of_list_filter. rewrite decide_False by done. by apply Hwithin.
   - intros j Hj. simpl. rewrite app_nil_r, elem_of_with.
@@ -345,7 +332,7 @@ Qed.
 Lemma fine_replaced v i (f : contents C) ms c x : fine v [] x →
   fine (devices_after spare v (Replace i Ok : entry block)) [] (replaced i f ms c x).
 Proof.
-  rewrite devices_replaced. intros [Hdown Hback]. split; intros j; simpl.
+  rewrite replaced_ok. intros [Hdown Hback]. split; intros j; simpl.
   - destruct (decide (j = i)) as [->|]; [done|]. intros Hj Hup. specialize (Hdown j Hj Hup).
     rewrite app_nil_r in *. apply elem_of_with. by right.
   - destruct (decide (j = i)) as [->|Hne]; [done|]. intros Hj Hno. apply Hback; [|done].
@@ -695,7 +682,7 @@ Proof.
   - exists M. split; [|by apply holds_replaced]. intros f' Hf'. destruct (HM f' Hf') as (d&Hs&Hr).
     exists d. split; [by eapply after_one|done].
   - eapply too_many_more; [|exact Hmany]. intros j _. unfold devices_by. cbn [foldl].
-    rewrite devices_replaced. simpl. rewrite !elem_of_app, elem_of_with. tauto.
+    rewrite replaced_ok. simpl. rewrite !elem_of_app, elem_of_with. tauto.
 Qed.
 
 Local Ltac quiet := apply inside; [intros T S|by intros; first [done|eapply array_io_up]|done].

@@ -54,6 +54,19 @@ Definition devices_after {V} (tolerates : nat) (v : devices) (en : entry V) : de
   | Settle _ => v
   end.
 
+Lemma elem_of_with i j (l : list nat) : j ∈ with_device i l ↔ j = i ∨ j ∈ l.
+Proof.
+  unfold with_device. destruct (decide (i ∈ l)); [|by rewrite elem_of_cons]. naive_solver.
+Qed.
+
+Lemma replaced_ok {V} tolerates v i :
+  devices_after tolerates v (Replace i Ok : entry V) =
+  Devices (with_device i (failed v)) (with_device i (back v)) (asked v)
+    (lost v || bool_decide (tolerates < length (with_device i (failed v)))).
+Proof.
+  simpl. unfold brought. simpl. rewrite decide_False; [done|]. intros Hi. apply Hi, elem_of_with. by left.
+Qed.
+
 Section RecordedTrace.
 Context {V : Type} `{Value V}.
 
