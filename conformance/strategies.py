@@ -134,10 +134,14 @@ def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedSta
     class VirtualDiskMachine(RuleBasedStateMachine):
         """Rules are the operations of the contract that the target declares."""
 
+        def __init__(self) -> None:
+            super().__init__()
+            self._bench = Bench(factory)
+
         @initialize(choose=st.randoms(use_true_random=False), blocks=sizes)
         def create(self, choose: Any, blocks: int) -> None:
             """Open the target with some of its options, and create a disk, zero-filled."""
-            self._bench, options = Bench(factory), factory.draw(choose)
+            options = factory.draw(choose)
             self._target = self._bench.on(options)
             hello = {key: value for key, value in self._target.hello.items() if key != "ok"}
             self._trace = Trace(hello, [], 0, options)
@@ -147,8 +151,11 @@ def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedSta
             self.send("create", blocks=blocks)
 
         def declares(self, capability: str) -> bool:
-            """Return whether the target declares the capability."""
-            return capability in self._trace.hello["capabilities"]
+            """Return whether the target declares the capability. Without a crash profile `crash`
+            cannot be asked for: nothing is promised."""
+            hello = self._trace.hello
+            promised = capability != "crash" or hello["crash_profile"] is not None
+            return promised and capability in hello["capabilities"]
 
         def send(self, op: str, cut: Message | None = None, **fields: Any) -> bool:
             """Send one request and judge the trace so far. Return whether it was answered ok.
@@ -157,9 +164,7 @@ def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedSta
             trace, request = self._trace, {"op": op, **fields}
             if cut and self._cuts and self.declares("crash"):
                 request["cut"] = cut
-            trace.events.append(
-                ask(self._target, request, trace.hello, len(trace.events), trace.seed or 0)
-            )
+            trace.events.append(ask(self._target, request, trace.hello, len(trace.events), 0))
             check(trace)
             result = trace.events[-1]["result"]
             if result is None:
@@ -221,8 +226,6 @@ def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedSta
             """Do what leaves the views as they are, or what the crash profile says; if the target
             declares it.
             """
-            if op == "crash" and self._trace.hello["crash_profile"] is None:
-                return
             if self.declares("clean" if op == "checkpoint" else op):
                 self.send(op, cut)
 

@@ -12,6 +12,8 @@ from conformance.contract.state import Devices, State, States
 
 Event = dict[str, Any]
 
+OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
+
 
 def hint(state: State, event: Event, answer: str) -> States:
     """Return the states after an operation that changes no view, such as `fail` or `settle`."""
@@ -19,15 +21,14 @@ def hint(state: State, event: Event, answer: str) -> States:
         return ()
     failed, back, asked, lost = state.devices
     device: int = event.get("device", -1)
-    open_ended = answer in ("cut", "unknown-outcome")
     match event["op"]:
         case "fail":
             failed, back, asked = failed | {device}, back - {device}, asked - {device}
         case "return" | "replace":
-            if event["op"] == "replace" and (answer == "ok" or open_ended):
+            if event["op"] == "replace" and answer in ("ok", *OPEN):
                 failed = failed | {device}
                 lost = lost or len(failed) > state.rules.tolerates
-            if device in failed and open_ended:
+            if device in failed and answer in OPEN:
                 asked = asked | {device}
             elif device in failed and (
                 answer == "ok" or device in asked and not beyond_tolerance(state)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from conformance.contract import model
-from conformance.contract.devices import beyond_tolerance
+from conformance.contract.devices import OPEN, beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
 from conformance.judging.orders.configurations import held, times_written
 from conformance.judging.orders.steps import placed
@@ -32,7 +32,6 @@ REPLACED = "replaced"  # an absent device that a spare may have replaced
 DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
 FAULTLESS = frozenset(["tick", "settle", "clean", "checkpoint", "scrub"])
 OF_BLOCKS_AND_VIEWS = frozenset(["out-of-range", "no-such-snapshot", "snapshot-exists"])
-OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
 EMPTY: Mapping[int, int] = {}
 OF_VIEWS = ("snapshot", "revert")  # those that need room for one more view
 

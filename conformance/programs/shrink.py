@@ -23,8 +23,8 @@ from conformance.programs.simpler import (
     Request,
     fewer_in_flight,
     groups,
-    out_of_bounds,
     reshaped,
+    sent_beyond_tolerance,
     simpler,
     stand_ins,
     windows,
@@ -253,16 +253,16 @@ class _Search:
         key = json.dumps(candidate)
         if key in self._tried or candidate == self._program:
             return False
-        if self._out_of_bounds(candidate) > self._out_of_bounds(self._program):
+        if self._beyond_tolerance(candidate) > self._beyond_tolerance(self._program):
             return False
         if self._clock() - self._started > self._most_seconds:
             raise _OutOfTime
         self._tried.add(key)
         return any(self._sent(candidate) for _ in range(self._sends))
 
-    def _out_of_bounds(self, program: list[Request]) -> int:
+    def _beyond_tolerance(self, program: list[Request]) -> int:
         hello = self._best[0].hello
-        return out_of_bounds(program, hello.get("tolerates", 0), hello.get("spares", 0))
+        return sent_beyond_tolerance(program, hello.get("tolerates", 0), hello.get("spares", 0))
 
     def _sent(self, candidate: list[Request]) -> bool:
         """Send a candidate once; it becomes the program if it fails alike."""

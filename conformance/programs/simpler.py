@@ -19,9 +19,9 @@ SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
 
 
-def out_of_bounds(program: list[Request], tolerates: int, spares: int = 0) -> int:
-    """Return the number of requests that hardly any program sends: changes and restarts while more
-    devices have failed than the target tolerates. What is in its memory cannot be written then.
+def sent_beyond_tolerance(program: list[Request], tolerates: int, spares: int = 0) -> int:
+    """Return the number of requests that no program sends: changes and restarts while more devices
+    have failed than the target tolerates. What is in its memory cannot be written then.
     """
     failed: dict[int, str] = {}
     found = 0

@@ -1,6 +1,5 @@
 """An array that does by chance all that is allowed passes: no correct target is accused."""
 
-import random
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from conformance.targets.base import Message, PowerCut
 from conformance.targets.model import ModelTarget
 
 DEVICE_OPS = ("fail", "return", "replace", "settle", "tick")
-# With what. Beside them, requests with an outcome that is not known: any of their outcomes.
+# How they are refused, if they have no fault; in place of no-space also with an unknown outcome.
 MAY_BE_REFUSED = {
     **dict.fromkeys(("write", "unmap", "snapshot", "revert"), "no-space"),
     **dict.fromkeys(("delete", "flush"), "unknown-outcome"),
@@ -39,7 +38,6 @@ class FreeArray(ModelTarget):
         self._forget()
 
     def _forget(self) -> None:
-        self._luck = random.Random(self._seed)
         self._lacking: dict[int, str] = {}  # device -> absent, degraded or back
         self._lost = False
 
@@ -55,15 +53,15 @@ class FreeArray(ModelTarget):
             return self._of_devices(op, message)
         if op == "scrub":
             return self._answered(message, {"ok": True, "problems": []})
-        if op == "read" and self._beyond and self._luck.random() < 0.5:
+        if op == "read" and self._beyond and self._random.random() < 0.5:
             return {"ok": False, "error": "data-lost"}
-        seldom = op in MAY_BE_REFUSED and self._luck.random() < self._refuses / 20
+        seldom = op in MAY_BE_REFUSED and self._random.random() < self._refuses / 20
         if seldom and not model.faults_of(self._states[0], message):
             return self._answered(message, {"ok": False, "error": MAY_BE_REFUSED[op]})
         return super().request(message)
 
     def _of_devices(self, op: str, message: Message) -> Message:
-        device, luck = message.get("device", -1), self._luck
+        device, luck = message.get("device", -1), self._random
         state = self._lacking.get(device)
         due = {
             "fail": state in (None, BACK),
@@ -95,10 +93,10 @@ class FreeArray(ModelTarget):
 
     def _answered(self, message: Message, result: Message) -> Message:
         """Note the answer, and return it. One of several outcomes is chosen by chance."""
-        if result.get("error") == "no-space" and self._luck.randrange(2):
+        if result.get("error") == "no-space" and self._random.randrange(2):
             result = {"ok": False, "error": "unknown-outcome"}
         after = model.step(self._states, {**message, "result": result})
-        self._states = (self._luck.choice(after),)
+        self._states = (self._random.choice(after),)
         return result
 
 

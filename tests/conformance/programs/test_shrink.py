@@ -12,7 +12,7 @@ from conformance.judging.explain import Verdict
 from conformance.programs import shrink as shrinking
 from conformance.programs.patience import Attempt
 from conformance.programs.shrink import Shrunk, shrink
-from conformance.programs.simpler import Request, out_of_bounds
+from conformance.programs.simpler import Request, sent_beyond_tolerance
 from conformance.targets.model import ModelTarget
 
 FAIL = Verdict("fail", kind="stale")
@@ -241,9 +241,9 @@ def test_no_restart_is_left_while_more_devices_have_failed_than_are_tolerated() 
         return (replace(trace, events=events), FAIL) if fails else None
 
     found = shrink(trace, FAIL, attempt).trace.program
-    assert len(found) == 7 and out_of_bounds(found, 1) == 0
-    assert out_of_bounds([one for one in found if one["op"] != "settle"], 1) == 1
-    assert out_of_bounds([one for one in found if one["op"] != "settle"], 2) == 0
+    assert len(found) == 7 and sent_beyond_tolerance(found, 1) == 0
+    assert sent_beyond_tolerance([one for one in found if one["op"] != "settle"], 1) == 1
+    assert sent_beyond_tolerance([one for one in found if one["op"] != "settle"], 2) == 0
     lost = {"op": "fail", "device": 0, "mode": "degraded"}
     rebuilt = [found[0], lost, {"op": "settle"}, found[-3], found[-2]]
-    assert [out_of_bounds(rebuilt, 1, spares) for spares in (0, 1)] == [1, 0]
+    assert [sent_beyond_tolerance(rebuilt, 1, spares) for spares in (0, 1)] == [1, 0]

@@ -11,7 +11,7 @@ from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate
 from conformance.programs.generate import Request
 from conformance.programs.requests import MOST_BYTES, SIZES
-from conformance.programs.simpler import out_of_bounds
+from conformance.programs.simpler import sent_beyond_tolerance
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES}
@@ -226,9 +226,9 @@ def test_nothing_is_changed_or_closed_while_more_devices_have_failed_than_are_to
         hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 4}
         hello |= {"tolerates": tolerates}
         program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=seed % 4 > 0)
-        assert out_of_bounds(program, tolerates) == 0, seed
+        assert sent_beyond_tolerance(program, tolerates) == 0, seed
         closed = [one for request in program for one in (request, {"op": "restart"})]
-        beyond += out_of_bounds(closed, tolerates) > 0
+        beyond += sent_beyond_tolerance(closed, tolerates) > 0
     assert beyond > 20, beyond
 
 
