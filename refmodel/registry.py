@@ -25,7 +25,7 @@ from refmodel.inplace import disk as inplace
 from refmodel.inplace.geometry import plan as plan_in_place
 from refmodel.log_structured import disk as log_structured
 from refmodel.log_structured.geometry import plan as plan_log_structured
-from refmodel.media.enclosure import Enclosure
+from refmodel.media.enclosure import Enclosure, Folder
 from refmodel.media.power_supply import PowerSupply
 from refmodel.redolog import disk as redolog
 from refmodel.redolog.geometry import plan as plan_redo_log
@@ -94,7 +94,7 @@ def plan(engine: str, blocks: int, /, **options: Any) -> Shape:
 
 
 def create(
-    path: Path,
+    folder: Folder,
     shape: Shape,
     *,
     sync: bool = True,
@@ -107,6 +107,7 @@ def create(
     are written. Raises NotADisk if the folder is in use, HostRefused; then no files are left
     behind.
     """
+    path = Path(folder)
     fresh = not path.exists() or (path.is_dir() and not any(path.iterdir()))
     try:
         ENGINES[shape.engine].create(path, shape, sync=sync)
@@ -125,7 +126,7 @@ def create(
 
 
 def open_disk(
-    path: Path,
+    folder: Folder,
     *,
     sync: bool = True,
     power: PowerSupply | None = None,
@@ -138,6 +139,7 @@ def open_disk(
     The arguments are those of refmodel.engine.open_disk.OpenDisk.open. `prepare` is called with the
     disk behind the cache. Raises NotADisk, DiskBusy, DataLost.
     """
+    path = Path(folder)
     engine = labels.engine_in(path)
     if engine not in ENGINES:
         raise DataLost(

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from math import ceil
-from pathlib import Path
 from typing import ClassVar, Protocol, Self, TypeVar
 
 from refmodel.array import label as labels
@@ -15,7 +14,7 @@ from refmodel.core.errors import NotADisk
 from refmodel.core.time_spent import REPAIR, spent_on
 from refmodel.engine.open_disk import OpenDisk
 from refmodel.engine.status import ComponentStatus, component_status
-from refmodel.media.enclosure import Enclosure
+from refmodel.media.enclosure import Enclosure, Folder
 
 MOST_CREDIT = 64  # device I/Os that repair may save up
 
@@ -40,7 +39,7 @@ class ArrayDisk(OpenDisk[G]):
     resync: MemberResync
 
     @classmethod
-    def create(cls, path: Path, geometry: G, *, sync: bool = True) -> None:
+    def create(cls, path: Folder, geometry: G, *, sync: bool = True) -> None:
         """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
         Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
         enclosure = Enclosure(path, sync=sync)

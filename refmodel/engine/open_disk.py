@@ -12,7 +12,7 @@ from refmodel.core.events import Event, Events
 from refmodel.core.operation_stats import OperationStats
 from refmodel.engine.disk import Disk
 from refmodel.engine.shape import Shape
-from refmodel.media.enclosure import Enclosure
+from refmodel.media.enclosure import Enclosure, Folder
 from refmodel.media.power_supply import PowerSupply
 from refmodel.runtime.scheduler import Scheduler
 
@@ -32,7 +32,7 @@ class OpenDisk(Disk, Generic[S]):
     @classmethod
     def open(
         cls,
-        path: Path,
+        path: Folder,
         *,
         sync: bool = True,
         power: PowerSupply | None = None,

@@ -17,6 +17,8 @@ NAME = re.compile(r"device-(\d+)")
 WITNESS = "witness"
 PULLED = ".pulled"
 
+Folder = str | os.PathLike[str]  # the folder of a disk, as callers may name it
+
 
 class Enclosure:
     """The devices in a folder, which this process has to itself.
@@ -25,7 +27,10 @@ class Enclosure:
     supply, so that it can be cut.
     """
 
-    def __init__(self, path: Path, *, sync: bool = True, power: PowerSupply | None = None) -> None:
+    def __init__(
+        self, folder: Folder, *, sync: bool = True, power: PowerSupply | None = None
+    ) -> None:
+        path = Path(folder)
         if not path.is_dir():
             raise NotADisk(f"there is no disk at {path}")
         self.path = path
@@ -35,12 +40,13 @@ class Enclosure:
         self._lock = _lock(path)
 
     @staticmethod
-    def build(path: Path, devices: int, device_bytes: int, witness_bytes: int) -> None:
+    def build(folder: Folder, devices: int, device_bytes: int, witness_bytes: int) -> None:
         """Put new, all-zero devices into an empty or absent folder.
 
         With 0 `witness_bytes` there is no witness. Raises NotADisk if the folder is in use,
         HostRefused; then no files are left behind.
         """
+        path = Path(folder)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise NotADisk(f"{path} exists and is not an empty folder")
         path.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ on snapshots flush, and count when the descriptor is durable.
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter_ns
 from typing import Self
 
@@ -18,7 +17,7 @@ from refmodel.core.errors import DataLost, DiskError, NotADisk, SnapshotExists, 
 from refmodel.core.events import Events
 from refmodel.core.validation import require_name, require_range, whole_blocks
 from refmodel.engine.open_disk import OpenDisk
-from refmodel.media.enclosure import Enclosure
+from refmodel.media.enclosure import Enclosure, Folder
 from refmodel.media.host import reason
 from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors
@@ -43,7 +42,7 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
         self.consolidation = Consolidation(self.tree, self.store, geometry, events)
 
     @classmethod
-    def create(cls, path: Path, geometry: RedoLogGeometry, *, sync: bool = True) -> None:
+    def create(cls, path: Folder, geometry: RedoLogGeometry, *, sync: bool = True) -> None:
         """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
         Enclosure.build(path, geometry.devices, geometry.device_bytes, 0)
         enclosure = Enclosure(path, sync=sync)
