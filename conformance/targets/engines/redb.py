@@ -24,7 +24,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from conformance.targets.base import Message, PowerCut, Unusable
+from conformance.targets.base import Message, Unusable
 from conformance.targets.process import ProcessTarget
 
 BUILT = Path(__file__).parents[3] / "build" / "engines" / "release" / "redb-disk"
@@ -38,7 +38,6 @@ class RedbTarget(ProcessTarget):
 
     knobs: dict[str, list[Any]] = {"durability": ["immediate", "eventual", "none"]}
     fixed_options = ("recovery",)
-    cuts = True
 
     def __init__(self, options: dict[str, Any]) -> None:
         program = Path(os.environ.get("REDB_DISK", BUILT))
@@ -52,7 +51,4 @@ class RedbTarget(ProcessTarget):
     def request(self, message: Message) -> Message:
         if message["op"] == "crash" and not self._recovery_is_cut:
             message = {"op": "crash"}
-        answer = super().request(message)
-        if answer.get("cut"):
-            raise PowerCut
-        return answer
+        return super().request(message)

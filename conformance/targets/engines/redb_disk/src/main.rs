@@ -202,7 +202,7 @@ impl Disk {
             "hello" => {
                 let profile = if matches!(self.durability, Durability::Immediate) { "ack" } else { "prefix" };
                 Ok(json!({"name": "redb", "version": "2.6.4", "block_size": BLOCK, "crash_profile": profile,
-                    "capabilities": ["unmap", "flush", "snapshot", "delete", "crash", "restart", "clean"]}))
+                    "cuts": true, "capabilities": ["unmap", "flush", "snapshot", "delete", "crash", "restart", "clean"]}))
             }
             "create" => {
                 self.abandon();
@@ -220,7 +220,7 @@ impl Disk {
                 self.media.cut_after(None);
                 if self.media.is_off() {
                     self.seed = request["cut"]["seed"].as_u64();
-                    return Ok(json!({"ok": false, "error": "unknown-outcome", "cut": true}));
+                    return Ok(json!({"ok": false, "error": "power-cut"}));
                 }
                 done.unwrap_or_else(|panic| resume_unwind(panic)) // with the power on it is redb's own
             }
