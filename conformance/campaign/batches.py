@@ -8,7 +8,7 @@ earlier answers of the target in the same part.
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
@@ -106,9 +106,10 @@ def drive(
     number: int,
     most: int,
     until: float | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Part:
     """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
-    the target hangs, the time (`time.time`) is `until`, or it is interrupted.
+    the target hangs, `clock` says that it is `until`, or it is interrupted.
     """
     part, bench = Part(), Bench(factory)
     judges = {
@@ -117,7 +118,8 @@ def drive(
     traces: list[Trace] = []
     try:
         try:
-            _drive(bench, factory, judges, plan, number, most, part, until)
+            in_time = None if until is None else lambda: clock() < until
+            _drive(bench, factory, judges, plan, number, most, part, in_time)
         except Unusable as error:
             part.reason, part.output = f"the target is unusable: {error.message}", error.output
         finally:
@@ -146,7 +148,7 @@ def _drive(
     number: int,
     most: int,
     part: Part,
-    until: float | None,
+    in_time: Callable[[], bool] | None,
 ) -> None:
     cuts, slow = bench.cuts(factory.first), SLOW in plan.oracles
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
@@ -201,7 +203,7 @@ def _drive(
         failures += verdict.verdict == "fail"
         if failures >= plan.most_failures or verdict.kind == "hang":
             return
-        if until is not None and time.time() >= until:
+        if in_time is not None and not in_time():
             return
 
 

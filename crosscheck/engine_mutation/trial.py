@@ -52,7 +52,7 @@ def _campaign(target: str, found: dict[str, Any], ends: float, seed: int, folder
     factory, judges = targets.resolve(target), {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, seed, OPS, True, tuple(judges), 1)
     for part_number in count():
-        part = drive(factory, judges, plan, part_number, plan.length)
+        part = drive(factory, judges, plan, part_number, plan.length, ends, clock=time.process_time)
         found["operations"] += sum(trace.operations for trace, _ in part.judged)
         if part.reason:
             found["how"], found["message"] = "exit", part.reason

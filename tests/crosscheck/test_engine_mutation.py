@@ -15,7 +15,6 @@ import pytest
 from crosscheck.engine_mutation import severity, survey
 from crosscheck.engine_mutation.changes import REACHED, Change, changed, changes
 from crosscheck.engine_mutation.survey import Tried
-from crosscheck.engine_mutation.trial import HANGS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''
@@ -70,10 +69,10 @@ def test_all_engines_have_changes_and_what_fails_them_on_purpose_has_none() -> N
     assert not any(name.endswith(survey.EQUIPMENT) for name in modules)
 
 
-def trial(module: str, text: str, tmp_path: Path) -> dict[str, Any]:
+def trial(module: str, text: str, tmp_path: Path, seconds: int = 20) -> dict[str, Any]:
     source = (ROOT / Path(*module.split(".")).with_suffix(".py")).read_text()
     number = next(change.number for change in changes(source) if str(change) == text)
-    words = [module, str(number), "refmodel", "20", "1", str(tmp_path)]
+    words = [module, str(number), "refmodel", str(seconds), "1", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "crosscheck.engine_mutation.trial", *words],
         capture_output=True,
@@ -91,12 +90,21 @@ def test_a_trial_finds_a_bug_and_says_that_it_ran(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "the devices of its disks are cleared away"
 
 
+def test_a_trial_that_finds_nothing_ends_with_the_trace_that_is_under_way(tmp_path: Path) -> None:
+    found = trial("refmodel.media.device", "file >= 0  ->  file > 0", tmp_path, seconds=1)
+    assert found["how"] == "survived", found
+    assert 0 < found["operations"] < 8000, "a part of 100 traces has 20,000"
+
+
 def test_a_process_that_takes_more_of_the_processor_than_it_should_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(survey, "KEPT", tmp_path / "build" / "kept.jsonl")
-    mutants = survey.drawn(1, 21, "refmodel.media")  # room on the host is not kept
-    (one,) = survey.survey(mutants, "refmodel", 1, 1 - HANGS, 1, False)
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nulimit -S -t 1\nwhile :; do :; done\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    (one,) = survey.survey(survey.drawn(1, 21), "refmodel", 1, 1, 1, False)
     assert (one.how, one.by) == ("hang", "crash")
 
 
