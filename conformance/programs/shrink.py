@@ -39,6 +39,8 @@ MISSED = 0.05  # chance that a flaky failure is missed because it was sent too s
 WINDOW = 64  # requests at most before a failure that are tried alone, in so many SHAPES
 SHAPES = 30
 FEW = 40  # requests: so few are also removed two at a time
+PARTS = 16  # of a longer program, of which each is left out in turn,
+SHORTER = 0.75  # again if so much of the program was left
 SHORT = 8  # requests that need not become fewer by other requests in their place
 
 
@@ -144,6 +146,7 @@ class _Search:
         self._cut_behind_failure()
         self._keep_window()
         self._remove_groups()
+        self._remove_parts()
         self._remove_runs()
         self._shapes = True
         before = None
@@ -174,15 +177,24 @@ class _Search:
         """Keep the last requests alone, if they fail in any of many shapes.
 
         A failure that needs one order of many, or one power cut of many, is rare in all shapes of a
-        program, but many shapes of a short program take no longer than a few of a long one. Of a
-        long program the last part is tried as it is."""
+        program, but many shapes of a short program take no longer than a few of a long one."""
         for window in windows(self._program, len(self._program)):
-            if len(window) <= WINDOW:
-                found = any(self._one_fails(shape) for shape in reshaped(window, SHAPES))
-            else:
-                found = self._fails(window)
-            if found:
+            shapes = reshaped(window, SHAPES) if len(window) <= WINDOW else ()
+            if self._fails(window) or any(self._one_fails(shape) for shape in shapes):
                 return
+
+    def _remove_parts(self) -> None:
+        """Leave out one part in PARTS of a long program after the other, from the end to the
+        beginning, and again as long as that makes it much shorter. A long program is slow to send,
+        and single requests of it are many."""
+        before = math.inf
+        while FEW < len(self._program) <= SHORTER * before:
+            before = end = len(self._program)
+            part = math.ceil(before / PARTS)
+            while end > 1:
+                base, start = self._program, max(1, end - part)
+                self._fails(base[:start] + base[end:])
+                end = min(start, len(self._program))
 
     def _remove_groups(self) -> None:
         """Remove requests that belong together, such as all that name one snapshot."""
