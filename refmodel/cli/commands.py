@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
-from click.testing import CliRunner
 
 from refmodel import __version__
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
+from refmodel.cli.captured import captured
 from refmodel.core import standard_output
 from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.core.finite_range import CountRange
@@ -26,7 +26,7 @@ from refmodel.log_structured.maps.page_store import MEMORY as PAGES_MEMORY
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
 from refmodel.serving.command_socket import Answer
-from refmodel.serving.exit_status import INTERRUPTED, UNKNOWN, explained
+from refmodel.serving.exit_status import INTERRUPTED, explained
 
 EPILOG = """Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has
 the disk open; 5 data is lost or damaged; 6 a change may have happened or not; 130 interrupted by
@@ -193,16 +193,12 @@ def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
     """Run a command line on a disk that this process has open. Returns what it printed."""
     token = _served.set(disk)
     try:
-        done = CliRunner().invoke(main, arguments, input=stdin)  # it has streams of its own
+        answer = captured(main, arguments, stdin)
     finally:
         _served.reset(token)
-    if done.exit_code == INTERRUPTED:
+    if answer.status == INTERRUPTED:
         raise KeyboardInterrupt  # it is this process that the user wants to end
-    stderr, status = done.stderr_bytes or b"", done.exit_code
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
-        status = UNKNOWN
-    return Answer(done.stdout_bytes, stderr, status)
+    return answer
 
 
 def require_outside(disk: Path | None, output: Path | None) -> None:
