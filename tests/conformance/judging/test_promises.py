@@ -146,6 +146,18 @@ def test_a_block_that_was_unmapped_needs_no_space_unless_a_snapshot_holds_it() -
     assert in_turn(zeroes, refused, holds=2).verdict == "pass"
 
 
+def test_zeroes_that_were_written_take_space_also_after_a_power_cut() -> None:
+    zeroes, crash = sent("write", lba=0, tags=[0, 0]), sent("crash")
+    refused = sent("write", NO_SPACE, lba=0, tags=[1])
+    create = sent("create", blocks=8)
+    for profile in ("ack", "prefix", "block"):
+        hello = {**HELLO, "crash_profile": profile, "holds": 2}
+        kept = Trace(hello, [create, zeroes, crash, refused])
+        assert judge([kept], {"model": named("model")})[0].verdict == "pass"
+        never = Trace(hello, [create, crash, refused])
+        assert judge([never], {"model": named("model")})[0].kind == "false-no-space"
+
+
 def test_snapshots_are_counted_also_where_requests_overlap() -> None:
     first = event(6, 9, "snapshot", name="a")
     refused = event(7, 8, "snapshot", NO_SPACE, name="b")
