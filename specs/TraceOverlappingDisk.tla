@@ -66,8 +66,10 @@ Unseen == -2
 
 ByBlock == "atomic" \in DOMAIN Hello /\ Hello.atomic = "block"
 
-TraceSteps(q) ==
-    IF ByBlock /\ q.op \in {"read", "write", "unmap"} /\ Fits(q.lba, Count(q)) THEN 0 .. Count(q) - 1 ELSE {Whole}
+TraceSteps(q) ==    \* Of a request past the end that is not refused, blocks within the disk may be changed.
+    IF ByBlock /\ q.op \in {"read", "write", "unmap"} /\ (q.unsure \/ Fits(q.lba, Count(q)))
+    THEN {step \in 0 .. Count(q) - 1 : q.lba + step \in LBA}
+    ELSE {Whole}
 
 Anything(d) == 0    \* How much is held, where nothing is promised.
 
@@ -141,9 +143,12 @@ Ahead(found, rest) ==
 TagOrUnseen(tag) == IF tag \in Seen[trace] THEN tag ELSE Unseen
 
 AsRequest(e) ==
-    CASE e.op = "write"              -> [op |-> e.op, lba |-> e.lba, data |-> [i \in DOMAIN e.tags |-> TagOrUnseen(e.tags[i])]]
-      [] e.op = "read"               -> [op |-> e.op, view |-> ViewOf(e), lba |-> e.lba, count |-> e.count]
-      [] e.op = "unmap"              -> [op |-> e.op, lba |-> e.lba, count |-> e.count]
+    LET unsure == Result(e) \in {"cut", "unknown-outcome"}
+    IN
+    CASE e.op = "write"              -> [op |-> e.op, lba |-> e.lba, data |-> [i \in DOMAIN e.tags |-> TagOrUnseen(e.tags[i])],
+                                         unsure |-> unsure]
+      [] e.op = "read"               -> [op |-> e.op, view |-> ViewOf(e), lba |-> e.lba, count |-> e.count, unsure |-> unsure]
+      [] e.op = "unmap"              -> [op |-> e.op, lba |-> e.lba, count |-> e.count, unsure |-> unsure]
       [] e.op = "flush"              -> [op |-> e.op]
       [] OTHER                       -> [op |-> e.op, name |-> e.name]
 
@@ -182,7 +187,9 @@ FollowAnswer ==
           [] OTHER -> /\ \E s \in Ahead({<<id, first>>}, Left) : Effects(s[1], s[2])
                       /\ next' = next
 
-Possible(s) == Changing(s[1]) /\ ("lba" \in DOMAIN Asked(s[1]) => Fits(Asked(s[1]).lba, Count(flight[s[1]].request)))
+Possible(s) ==
+    /\ Changing(s[1])
+    /\ "lba" \in DOMAIN Asked(s[1]) /\ s[2] = Whole => Fits(Asked(s[1]).lba, Count(flight[s[1]].request))
 
 FollowCrash ==      \* What is in flight takes effect, or never does; then the power is gone.
     \/ /\ power

@@ -172,9 +172,10 @@ Lost(e) ==          \* Too many devices have failed for the data to be read.
     /\ power
     /\ UNCHANGED vars
 
-Unsupported(e) ==   \* A capability that the target did not declare.
+Unsupported(e) ==   \* A capability that the target did not declare, or a hint.
     /\ e.op \notin {"create", "write", "read"}
-    /\ \A i \in DOMAIN Hello.capabilities : Hello.capabilities[i] # e.op
+    /\ \/ e.op \in {"clean", "scrub"}
+       \/ \A i \in DOMAIN Hello.capabilities : Hello.capabilities[i] # e.op
     /\ power
     /\ UNCHANGED vars
 ----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from conformance.targets.base import (
     named,
 )
 from conformance.targets.overlapping import calls
+from conformance.targets.process import ProcessTarget
 
 UNASKED_CUT = "it raised PowerCut though the request has no `cut`"
 LARGEST_COUNTER = float(1 << 63)
@@ -93,6 +94,19 @@ def _answer(target: Target, message: Message) -> Message:
             "protocol", f"its answer is no object: {str(response)[:LONGEST_MESSAGE]}"
         )
     return response
+
+
+def _said_more(target: Target, trace: Trace) -> bool:
+    """Return whether the target said more than it was asked for: the last operation records it, so
+    that the next trace is not blamed.
+    """
+    try:
+        if isinstance(target, ProcessTarget):
+            target.rest()
+    except TargetFailure as failure:
+        trace.events[-1] |= {"result": None, "failure": described(failure)}
+        return True
+    return False
 
 
 def _stack_in_target(error: BaseException) -> str:
@@ -192,11 +206,11 @@ class Bench:
         target = self.on(options)
         if any("overlaps" in request for request in program):
             trace = overlapping_driver.drive(calls(target), program, seed, options, tells=tells)
-            if any("failure" in event for event in trace.events):
-                self.clear()
-            return trace
-        trace = drive(target, program, seed, options)
-        if "failure" in trace.events[-1] or trace.events[-1]["result"] is None:
+            failed = any("failure" in event for event in trace.events)
+        else:
+            trace = drive(target, program, seed, options)
+            failed = "failure" in trace.events[-1] or trace.events[-1]["result"] is None
+        if failed or _said_more(target, trace):
             self.clear()
         return trace
 

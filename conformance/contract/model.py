@@ -261,6 +261,8 @@ def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
                 pair = pair[1]
             if tags != {held}:
                 live = live.set(at_lba, Choice(held, frozenset(tags)))
+            elif at_lba not in live:
+                live = live.set(at_lba, ZERO)  # zeroes that were written take space
         yield state._replace(
             live=live, snaps=image.snaps, survivors=exactly(live, image.snaps), power=True
         )

@@ -9,7 +9,7 @@ from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
 from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
-from conformance.judging.orders.steps import CHANGE_NOTHING, placed
+from conformance.judging.orders.steps import CHANGE_NOTHING, placed, until
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -95,18 +95,35 @@ def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     failed = [at for at in sure.values() if at is not None]
     if failed and len(failed) < len(sure):
         return _disagreement(sure)
-    counted = opinions.get("model") or model.judge_one(trace)
-    promise = promises.broken(trace, counted.held)
-    if promise is not None and (not failed or promise.at < min(failed)):
+    first = min(failed, default=None)
+    promise = promises.broken(trace, _held(trace, opinions.get("model"), first))
+    if promise is not None and (first is None or _ends(trace, promise.at) < _ends(trace, first)):
         return broken_promise(promise)
     unsure = {name: opinion.unsure for name, opinion in opinions.items() if opinion.unsure}
     reason = "; ".join(f"{name}: {why}" for name, why in unsure.items())
     if not sure:
         return overlapping_verdict(trace, Opinion(None, reason))
-    verdict = overlapping_verdict(trace, Opinion(min(failed, default=None)))
+    verdict = overlapping_verdict(trace, Opinion(first))
     if verdict == PASS and unsure:
         return replace(PASS, reason=reason, undecided=tuple(unsure))
     return verdict
+
+
+def _held(trace: Trace, opinion: Opinion | None, first: int | None) -> Mapping[int, int]:
+    """Return what the search counted; of a trace without an order, before its answer `first`."""
+    if not promises.refuses_space(trace):
+        return promises.EMPTY
+    if first is None:
+        return (opinion or model.judge_one(trace)).held
+    before = replace(trace, events=until(trace.events, _ends(trace, first) - 1))
+    return model.judge_one(before).held if before.events else promises.EMPTY
+
+
+def _ends(trace: Trace, index: int) -> int:
+    """Return the position of the answer to a request; of its call if it has none."""
+    event = trace.events[index]
+    position: int = event["called"] if event["answered"] is None else event["answered"]
+    return position
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:

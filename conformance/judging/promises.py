@@ -14,6 +14,7 @@ request has no fault. What else these operations are answered is left open, but 
 only be about other operations.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -125,6 +126,11 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
         return ()
 
 
+def refuses_space(trace: Trace) -> bool:
+    """Return whether a request is refused for want of space."""
+    return any((event["result"] or {}).get("error") == "no-space" for event in trace.events)
+
+
 def _refused(
     trace: Trace, most: int, taken: int | None, held_before: Mapping[int, int]
 ) -> Broken | None:
@@ -202,14 +208,17 @@ def _without_fault(trace: Trace) -> Broken | None:
     Once more devices have failed than are tolerated, or one had a `fault`, a target may call any
     request about the whole disk a bad one.
     """
-    failed: set[int] = set()  # devices, at any time
+    failed: set[int] = set()  # devices that failed or were replaced, at any time
+    faulty = False  # whether a device had a `fault`
     for index, event in enumerate(trace.events):
         op, answer = event["op"], model.answer_of(event)
-        if op == "fail" and answer in ("ok", *OPEN):
-            failed |= {*range(trace.hello["devices"])} if "fault" in event else {event["device"]}
+        if op in ("fail", "replace") and answer in ("ok", *OPEN):
+            failed.add(event["device"])  # a new device lacks everything, as one that failed does
+            faulty = faulty or "fault" in event
         if op not in DUE_OF and op not in FAULTLESS:
             continue
-        whole = op in FAULTLESS and len(failed) <= trace.hello.get("tolerates", 0)
+        kept = not faulty and len(failed) <= trace.hello.get("tolerates", 0)
+        whole = op in FAULTLESS and kept
         if answer in OF_BLOCKS_AND_VIEWS or whole and answer == "bad-request":
             said = f"{answer} ({event['result'].get('message', '')})"
             return Broken(index, "wrong-refusal", "ok: the request has no such fault", said)
@@ -256,15 +265,28 @@ def _most_taken(trace: Trace, index: int) -> int:
 
 
 def _arriving(trace: Trace, index: int) -> int:
-    """Return how many blocks the request brings, and the writes that were in flight with it."""
+    """Return how many blocks the request brings, and the writes that may take effect meanwhile:
+    those in flight with it, and earlier ones of unknown outcome, which a power cut ends."""
     if not trace.overlapping:
         return len(trace.events[index].get("tags", ()))
     events = placed(trace.events)
     event = events[index]
-    together = [
-        other
-        for other in events
-        if other["called"] <= event["answered"]
-        and (other["answered"] is None or other["answered"] >= event["called"])
-    ]
-    return sum(len(one["tags"]) for one in together if one["op"] == "write")
+    cuts = [one["answered"] for one in events if one["op"] == "crash" and one["answered"]]
+    together = (
+        one
+        for one in events
+        if one["op"] == "write"
+        and one["called"] <= event["answered"]
+        and event["called"] <= _last_moment(one, cuts)
+    )
+    return sum(len(one["tags"]) for one in together)
+
+
+def _last_moment(event: Event, cuts: list[int]) -> float:
+    """Return the position up to which a request may take effect, where power cuts are answered at
+    `cuts`.
+    """
+    if model.answer_of(event) in OPEN:
+        return min((cut for cut in cuts if cut > event["called"]), default=math.inf)
+    answered: int = event["answered"]
+    return answered

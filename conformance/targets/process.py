@@ -23,6 +23,7 @@ SLOW_FACTOR = 3
 LONGEST_ANSWER = 64 << 20  # bytes
 KEPT_OUTPUT = 8 << 10  # bytes of stderr
 CHUNK = 1 << 16
+MOMENT = 0.001  # seconds in which an answer that nobody asked for comes behind one
 POWER_CUT = "power-cut"  # the answer that says that the power failed, as `cut` of the request asks
 
 
@@ -87,16 +88,23 @@ class ProcessTarget:
         op = message["op"]
         patience = self.patience * (SLOW_FACTOR if op in SLOW else 1)
         try:
-            if self._received or self._unasked():
-                raise TargetFailure(
-                    "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
-                )
+            self._nothing_unasked()
             self._unsent += _line_of(message)
             self._write()
             line = self._line(patience)
             if line is None:
                 raise self._late(op, patience)
             return _unless_cut(self._opened(line), "cut" in message)
+        except TargetFailure as failure:
+            raise self.ended(failure) from None
+
+    def rest(self) -> None:
+        """Raise TargetFailure if, with nothing in flight, it prints what nobody asked for."""
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._stdout, selectors.EVENT_READ)
+            ready.select(MOMENT)
+        try:
+            self._nothing_unasked()
         except TargetFailure as failure:
             raise self.ended(failure) from None
 
@@ -245,6 +253,12 @@ class ProcessTarget:
         with suppress(BlockingIOError):
             self._take_in(os.read(self._stdout.fileno(), CHUNK))
         return bool(self._received)
+
+    def _nothing_unasked(self) -> None:
+        if self._received or self._unasked():
+            raise TargetFailure(
+                "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
+            )
 
     def _receive(self) -> None:
         try:

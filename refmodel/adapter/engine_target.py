@@ -187,7 +187,7 @@ class Adapter:
                 self.power.off_and_on()
                 self._open()
             case "tick":
-                self._seconds += integer(message, "seconds")
+                self._seconds += _seconds(message)
                 disk.tick()
             case "clean" | "checkpoint":
                 disk.clean() if op == "clean" else disk.checkpoint()
@@ -249,7 +249,7 @@ class Adapter:
             case "fail" if "fault" not in message:
                 take_out(self._root / "disk", integer(message, "device"))
             case "tick":
-                self._seconds += integer(message, "seconds")
+                self._seconds += _seconds(message)
             case "restart":
                 pass
             case _:
@@ -345,6 +345,14 @@ class Adapter:
             self._disk.abandon()
             self._disk = None
         self._work.clear()
+
+
+def _seconds(message: Message) -> int:
+    """Return by how much the repair clock moves on. Raises BadRequest if that is backwards."""
+    seconds = integer(message, "seconds")
+    if seconds < 0:
+        raise BadRequest(f"the repair clock goes on only, not by {seconds} seconds")
+    return seconds
 
 
 def in_pieces(lba: int, count: int) -> list[tuple[int, int]]:

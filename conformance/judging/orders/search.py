@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from conformance.contract import model
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging.orders.budget import TooMany
 from conformance.judging.orders.steps import may_be_whole, placed, until
 from conformance.judging.orders.walk import Search
@@ -51,6 +51,12 @@ def _blocks(trace: Trace) -> int:
     return max((event.get("blocks", 0) for event in trace.events), default=0)
 
 
+def _end(event: Event) -> int:
+    """Return the first block behind those that a write or an unmap changes."""
+    first: int = event.get("lba", 0)
+    return first + (len(event["tags"]) if event["op"] == "write" else event.get("count", 0))
+
+
 def _outcome(trace: Trace, search: Search) -> Outcome:
     """Return what a search finds. Raises TooMany, Undecided."""
     at = search.run()
@@ -66,12 +72,16 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
 
     The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
     more than `most_steps` is not seen: so the answer may not be the first, but none is wrong. Where
-    a change is acknowledged, what came before has an order, and the change may come last."""
+    a change within the disk is acknowledged, what came before has an order, and the change may come
+    last."""
+    blocks = _blocks(trace)
     answers = sorted(
         (event["answered"], index)
         for index, event in enumerate(trace.events)
         if event["answered"] is not None
-        and not (event["op"] in CHANGES and model.answer_of(event) == "ok")
+        and not (
+            event["op"] in CHANGES and model.answer_of(event) == "ok" and _end(event) <= blocks
+        )
     )
     ends = [position for position, _ in answers]
 

@@ -146,12 +146,50 @@ def test_a_block_that_was_unmapped_needs_no_space_unless_a_snapshot_holds_it() -
     assert in_turn(zeroes, refused, holds=2).verdict == "pass"
 
 
+def test_zeroes_that_were_written_take_space_also_after_a_power_cut() -> None:
+    zeroes, crash = sent("write", lba=0, tags=[0, 0]), sent("crash")
+    refused = sent("write", NO_SPACE, lba=0, tags=[1])
+    create = sent("create", blocks=8)
+    for profile in ("ack", "prefix", "block"):
+        hello = {**HELLO, "crash_profile": profile, "holds": 2}
+        kept = Trace(hello, [create, zeroes, crash, refused])
+        assert judge([kept], {"model": named("model")})[0].verdict == "pass"
+        never = Trace(hello, [create, crash, refused])
+        assert judge([never], {"model": named("model")})[0].kind == "false-no-space"
+
+
 def test_snapshots_are_counted_also_where_requests_overlap() -> None:
     first = event(6, 9, "snapshot", name="a")
     refused = event(7, 8, "snapshot", NO_SPACE, name="b")
     assert verdict(first, refused).kind == "false-no-space"
     assert verdict(first, refused, snapshots=1).verdict == "pass"
     assert verdict(first, refused, snapshots=2).kind == "false-no-space"
+
+
+UNKNOWN = {"ok": False, "error": "unknown-outcome"}
+
+
+def test_a_write_of_unknown_outcome_may_still_need_its_space_until_the_power_fails() -> None:
+    later = event(6, 7, "write", UNKNOWN, lba=2, tags=[3])
+    refused = event(10, 11, "write", NO_SPACE, lba=3, tags=[4])
+    assert verdict(later, refused, holds=3).verdict == "pass"
+    assert verdict(later, refused, holds=4).kind == "false-no-space"
+    crash = event(8, 9, "crash")
+    shown = event(12, 13, "read", {"ok": True, "tags": [0]}, lba=2, count=1)
+    assert verdict(later, crash, refused, shown, holds=4).kind == "false-no-space"
+    cut = event(6, None, "write", lba=2, tags=[3])
+    assert verdict(cut, crash, refused, shown, holds=4).kind == "false-no-space"
+
+
+def test_a_false_want_of_space_comes_before_a_later_answer_without_an_order() -> None:
+    refused = event(6, 7, "write", NO_SPACE, lba=2, tags=[3])
+    stale = event(8, 9, "read", {"ok": True, "tags": [9]}, lba=0, count=1)
+    found = verdict(refused, stale)
+    assert (found.kind, found.at) == ("false-no-space", 3)
+    found = verdict(refused, stale, holds=2)
+    assert found.at == 4
+    found = verdict({**stale, "called": 6, "answered": 7}, {**refused, "called": 8, "answered": 9})
+    assert found.at == 3
 
 
 REFUSED = {"ok": False, "error": "bad-request"}
@@ -286,3 +324,11 @@ def test_what_cannot_have_a_fault_is_not_refused_with_the_code_of_one() -> None:
     assert of_devices(one, two, sent("settle", REFUSED)) == ("wrong-refusal", 3)
     assert of_devices(one, two, three, sent("settle", REFUSED)) == ("", None), "beyond tolerance"
     assert of_devices({**one, "fault": "bit-flip"}, sent("settle", REFUSED)) == ("", None)
+    new = [sent("replace", device=device) for device in range(3)]
+    assert of_devices(*new[:2], sent("settle", REFUSED)) == ("wrong-refusal", 3)
+    assert of_devices(*new, sent("settle", REFUSED)) == ("", None), "as if they had failed"
+    all_tolerated = Trace(
+        {**HELLO, "devices": 1},
+        [sent("create", blocks=8), {**one, "fault": "bit-flip"}, sent("settle", REFUSED)],
+    )
+    assert judge([all_tolerated], {"model": named("model")})[0].verdict == "pass"

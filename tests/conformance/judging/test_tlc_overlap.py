@@ -17,9 +17,9 @@ from conformance.campaign.driver import Bench
 from conformance.contract.trace import Trace
 from conformance.examples.overlapping_disk import Disk
 from conformance.judging.judge import judge
-from conformance.judging.oracles import Opinion, named, tlc
+from conformance.judging.oracles import Opinion, model, named, tlc
 from conformance.judging.orders import search
-from conformance.judging.orders.steps import until
+from conformance.judging.orders.steps import placed, until
 from conformance.programs import overlap
 from conformance.selftest import corrupt
 from conformance.selftest.corpus.overlapping import WRONG
@@ -134,3 +134,36 @@ def test_what_takes_too_many_states_is_given_up(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tlc, "MOST_STATES", 30)
     [opinion] = tlc.judge(recorded(1))
     assert opinion.at is None and "more than 30 states" in opinion.unsure
+
+
+def test_both_let_a_hint_be_unsupported() -> None:
+    no = {"ok": False, "error": "unsupported"}
+    create = {"op": "create", "blocks": 1, "result": {"ok": True}}
+    hello = {"block_size": 512, "crash_profile": "ack", "capabilities": ["clean", "scrub"]}
+    hints = [{"op": op, "result": no} for op in ("clean", "checkpoint", "scrub", "tick", "settle")]
+    in_turn = Trace(hello, [create, *hints])
+    overlapping = replace(in_turn, events=placed(in_turn.events))
+    for trace in (in_turn, overlapping):
+        assert tlc.judge([trace])[0] == model.judge([trace])[0] == Opinion(None)
+
+
+def test_both_let_an_unrefused_request_past_the_end_change_blocks_within_the_disk() -> None:
+    """Where blocks are steps, it is requests of one block each. A refusal is of the whole."""
+    hello = {"block_size": 512, "crash_profile": "ack", "capabilities": [], "atomic": "block"}
+    create = {"op": "create", "blocks": 2, "result": {"ok": True}}
+    crash = {"op": "crash", "result": {"ok": True}}
+
+    def at(result: dict[str, object] | None, tag: int) -> list[int | None]:
+        write = {"op": "write", "lba": 1, "tags": [1, 2], "result": result}
+        read = {"op": "read", "lba": 1, "count": 1, "result": {"ok": True, "tags": [tag]}}
+        events = placed([create, write, *([] if result else [crash]), read])
+        trace = Trace(hello, events)
+        return [tlc.judge([trace])[0].at, model.judge([trace])[0].at]
+
+    unknown = {"ok": False, "error": "unknown-outcome"}
+    for answer in (unknown, None):
+        assert at(answer, 0) == at(answer, 1) == [None, None]
+        assert None not in at(answer, 2)
+    assert at({"ok": False, "error": "out-of-range"}, 1) == [2, 2]
+    assert at({"ok": False, "error": "out-of-range"}, 0) == [None, None]
+    assert at({"ok": True}, 1) == [1, 1]

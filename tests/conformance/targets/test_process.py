@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import targets
-from conformance.campaign.driver import drive
+from conformance.campaign.driver import Bench, drive
 from conformance.targets import process
 from conformance.targets.base import PowerCut, TargetFailure, Unusable
 from conformance.targets.process import ProcessTarget
@@ -199,3 +199,26 @@ def test_an_invalid_hello_leaves_nothing_running(tmp_path: Path) -> None:
         factory({})
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_an_answer_too_many_is_the_fault_of_the_last_operation(tmp_path: Path) -> None:
+    """Not of the next trace, whose first answer it would be."""
+    script = tmp_path / "twice.py"
+    script.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    request = json.loads(line)\n"
+        "    answer = {'ok': True, 'block_size': 512, 'crash_profile': None, 'capabilities': []}\n"
+        "    for _ in range(2 if request['op'] == 'write' else 1):\n"
+        "        print(json.dumps(answer), flush=True)\n"
+    )
+    bench = Bench(targets.resolve(f"exec:{sys.executable} {script}"))
+    create = {"op": "create", "blocks": 1}
+    try:
+        failed = bench.drive([create, {"op": "write", "lba": 0, "tags": [1]}], 1, {})
+        said = failed.events[-1]["failure"]
+        assert (said["kind"], failed.events[-1]["result"]) == ("protocol", None)
+        assert said["message"].startswith("it printed what nobody asked for: ")
+        assert "failure" not in bench.drive([create], 1, {}).events[-1]
+    finally:
+        bench.clear()

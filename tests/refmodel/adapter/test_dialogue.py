@@ -50,3 +50,13 @@ def test_an_id_in_flight_is_not_taken_again() -> None:
     flush = {"op": "flush", "id": 1}
     found = answers(HELLO, CREATE, flush, flush)[2:]
     assert sorted(one.get("error", "ok") for one in found) == ["bad-request", "ok"]
+
+
+def test_the_repair_clock_does_not_go_back() -> None:
+    refused, on = answers(
+        HELLO,
+        CREATE,
+        {"op": "tick", "seconds": -1, "id": 1},
+        {"op": "tick", "seconds": 0, "id": 2},
+    )[2:]
+    assert refused["error"] == "bad-request" and on["ok"]
