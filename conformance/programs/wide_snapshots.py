@@ -31,7 +31,8 @@ PRUNED_ONE_IN = 2  # trees of views in ordinary programs on such disks
 # that waits in memory, so that the next few changes begin to free it; or an opening.
 WHOLE = ("clean", "settle")
 NEXT = ("", "", *WHOLE, "checkpoint", "checkpoint", "open")
-WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one is deleted
+WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one is deleted,
+WALKED_WHOLE_ONE_IN = 2  # in walks
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
 OPENED_ONE_IN = 6  # snapshots of a tree: the disk is opened again before the next one
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
@@ -43,7 +44,7 @@ WANDERING = (
     *("write",) * 4,
     *("long write",) * 2,
     *("checkpoint",) * 3,
-    *("open",) * 2,
+    *("open",) * 3,
     "clean",
     "settle",
 )
@@ -155,6 +156,8 @@ class SnapshotsWriter(FullWriter):
         if not {"snapshot", "delete", "revert"} <= self._capabilities:
             return
         self._write_at(0, self._blocks)
+        whole = [kind for kind in WHOLE if NEEDS[kind] in self._capabilities]
+        whole = whole if rarely(self._choose, WALKED_WHOLE_ONE_IN) else []
         names = [self._called(f"m{number}") for number in range(MOST_WANDERED)]
         some = [step for step in WANDERING if NEEDS.get(step) in {None, *self._capabilities}]
         for _ in range(self._one_of(WANDERS)):
@@ -164,6 +167,8 @@ class SnapshotsWriter(FullWriter):
                 self._request_of_name(step, self._one_of(free))
             elif step in ("revert", "delete") and views:
                 self._request_of_name(step, self._one_of(views))
+                if step == "delete" and whole and not self._beyond():
+                    self._add(self._one_of(whole))
             elif step == "open":
                 self._open()
             elif step == "long write":
