@@ -10,6 +10,7 @@ from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import OVERLAPPING
 from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
 from conformance.programs.situation import ABSENT, DEGRADED, failure
+from conformance.programs.swarm import OPENINGS
 from conformance.targets.base import Message
 
 SIZES = (2, 2, 3, 3, 5, 5, 8, 8, 16, 16, 64, 200)  # blocks of the disk
@@ -79,6 +80,9 @@ PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
 SEEN = 0.5  # share of those just before which a read of a change in flight is sent
 CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read then
+# Share of the programs at whose end the disk is opened again: what requests in flight have left in
+# a log shows then, also where a target has answered `unknown-outcome` to all that came after them.
+OPENED_AT_LAST = 0.75
 
 
 def written(
@@ -182,6 +186,10 @@ class _Writer:
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
+        openings = [op for op in OPENINGS if op in able]
+        if openings and choose.random() < OPENED_AT_LAST:
+            self.program.append({"op": choose.choice(openings)})
+            self._look()
 
     def _burst(self, race: Sequence[str], kinds: Sequence[str], weights: Sequence[int]) -> None:
         """Send some requests, many of them of the kinds that race."""

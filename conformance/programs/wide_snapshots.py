@@ -31,7 +31,8 @@ PRUNED_ONE_IN = 2  # trees of views in ordinary programs on such disks
 # that waits in memory, so that the next few changes begin to free it; or an opening.
 WHOLE = ("clean", "settle")
 NEXT = ("", "", *WHOLE, "checkpoint", "checkpoint", "open")
-WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one is deleted
+WHOLE_ONE_IN = 4  # trees of views: each view is freed whole before the next one is deleted,
+WALKED_WHOLE_ONE_IN = 2  # in walks, and where those go that live came from
 STORED_ONE_IN = 3  # openings, right behind a checkpoint
 OPENED_ONE_IN = 6  # snapshots of a tree: the disk is opened again before the next one
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
@@ -43,7 +44,7 @@ WANDERING = (
     *("write",) * 4,
     *("long write",) * 2,
     *("checkpoint",) * 3,
-    *("open",) * 2,
+    *("open",) * 3,
     "clean",
     "settle",
 )
@@ -130,7 +131,7 @@ class SnapshotsWriter(FullWriter):
             names.sort(key=lambda name: self._upto(1000))
         elif ancestors := self._now.ancestors():  # branches beside live stay
             names = ancestors if self._upto(1) else ancestors[::-1]
-        whole = rarely(self._choose, WHOLE_ONE_IN)
+        whole = rarely(self._choose, WHOLE_ONE_IN if order < 4 else WALKED_WHOLE_ONE_IN)
         for name in names[: 1 + self._upto(len(names) - 1)]:
             self._request_of_name("delete", name)
             near = self._one_of(NEAR)
@@ -142,6 +143,8 @@ class SnapshotsWriter(FullWriter):
                     self._add(kind)
                 for _ in range(self._one_of(BEHIND)):
                     self._write_at(self._upto((self._blocks - 1) // near))
+        if self._upto(1):
+            self._let_a_branch_go()
         if self._upto(1):
             if "flush" in self._capabilities:
                 self._add("flush")
@@ -155,6 +158,8 @@ class SnapshotsWriter(FullWriter):
         if not {"snapshot", "delete", "revert"} <= self._capabilities:
             return
         self._write_at(0, self._blocks)
+        whole = [kind for kind in WHOLE if NEEDS[kind] in self._capabilities]
+        whole = whole if rarely(self._choose, WALKED_WHOLE_ONE_IN) else []
         names = [self._called(f"m{number}") for number in range(MOST_WANDERED)]
         some = [step for step in WANDERING if NEEDS.get(step) in {None, *self._capabilities}]
         for _ in range(self._one_of(WANDERS)):
@@ -164,6 +169,8 @@ class SnapshotsWriter(FullWriter):
                 self._request_of_name(step, self._one_of(free))
             elif step in ("revert", "delete") and views:
                 self._request_of_name(step, self._one_of(views))
+                if step == "delete" and whole and not self._beyond():
+                    self._add(self._one_of(whole))
             elif step == "open":
                 self._open()
             elif step == "long write":
@@ -175,6 +182,16 @@ class SnapshotsWriter(FullWriter):
                 for _ in range(self._one_of(STROLLS)):
                     self._write_at(self._upto((self._blocks - 1) // near))
         self._read_back()
+
+    def _let_a_branch_go(self) -> None:
+        """Free live, by a revert, or one of the snapshots that are left. What another branch shares
+        with it has to stay, though what both came from may be gone."""
+        if views := list(self._now.views):
+            ways = ("revert", "delete") if "revert" in self._capabilities else ("delete",)
+            self._request_of_name(self._one_of(ways), self._one_of(views))
+            for kind in WHOLE:
+                if NEEDS[kind] in self._capabilities:
+                    self._add(kind)
 
     def _branch_off(self) -> None:
         """Revert to any of the snapshots, every second time, often to the first."""

@@ -122,6 +122,8 @@ def _pages(state: DiskState) -> Iterator[str]:
     if state.pages.used_count != len(reachable):
         yield f"{len(reachable)} pages are in use, {state.pages.used_count} are counted"
     pages, most = state.pages, state.pages.unused.pages - 1  # without page 0
+    if leaked := pages.of_changes - state.increments.pages_of_changes:
+        yield f"pages {sorted(leaked)} have changes that no checkpoint refers to"
     known = pages.used_count + len(pages.pending) + len(pages.of_changes) + pages.free_count
     if known != most and not pages.unused.unknown:
         yield f"{most - known} of {most} pages are neither free nor in use"

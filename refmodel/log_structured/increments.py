@@ -29,6 +29,7 @@ from refmodel.log_structured.maps.changes import Changes, cut, decode, pages_for
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.maps.pointers import MANY
 from refmodel.log_structured.snapshots.views import Views
 
 LEAST_PAGES, MOST_PAGES = 4, 1024  # of changes, that may be behind a whole checkpoint
@@ -61,6 +62,11 @@ class Increments:
     def page_count(self) -> int:
         """Number of pages of changes since the last whole checkpoint."""
         return len(self._pointers)
+
+    @property
+    def pages_of_changes(self) -> set[int]:
+        """The pages of changes since the last whole checkpoint."""
+        return {pointer % MANY for pointer in self._pointers}
 
     def may_be_next(self) -> bool:
         """Return whether the next checkpoint may be an increment."""
