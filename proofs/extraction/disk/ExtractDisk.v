@@ -47,4 +47,4 @@ Extraction "proved_core.ml" perform write_group maintain recover format first_fr
   tree_maintain tree_recover tree_format tree_shape tree_log tree_slot tree_is_free tree_first_free tree_in_use
   tree_listing tree_live_blocks walks next_step walk_on node_count next_job
   spare_address tree_spare_address then_ delaying_request delaying_group delaying_maintain nothing_delayed
-  may_delay blocks_delayed delay_room tree_delay_room spares_places.
+  delayed_again may_delay blocks_delayed delay_room tree_delay_room spares_places.
