@@ -30,6 +30,17 @@ Proof.
 Qed.
 End Disks.
 
+(** Behind a queue. *)
+Theorem served_write_back_leg_disk_refines `{!blocks, EqDecision block} {C} `{!cutting block C}
+    {torn : tearing block} most size count :
+  blocks_laws → cutting_laws count →
+  implements_overlapping (write_back_leg_disk most size count) Prefix (count - fewest) ∧
+  ∀ bits, implements_overlapping (write_back_tree_leg_disk most size count bits) Prefix (count - fewest).
+Proof.
+  intros laws code. split; [|intros bits]; apply queue_exact;
+    [by apply write_back_leg_disk_refines|by apply write_back_tree_leg_disk_refines].
+Qed.
+
 (** On mirrors, *)
 Theorem write_back_mirrored_disk_refines `{!blocks} {torn : tearing block} most size count :
   let code := mirrors zero_block in

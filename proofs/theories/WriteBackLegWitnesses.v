@@ -4,7 +4,7 @@ From stdpp Require Import gmap strings vector.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Checker CheckerCorrect Medium Codec
   ByteBlocks ProvedDisk.
 From LogDisk Require Import ProvedDiskRequests ProvedDiskInvariant ProvedDiskMachine ProvedDiskExecution.
-From LogDisk Require Import SplitFlush DiskMachine Devices Leg LegCode LegDiskMachine LegDiskExecution.
+From LogDisk Require Import OverlappingDiskQueue SplitFlush DiskMachine Devices Leg LegCode LegDiskMachine LegDiskExecution.
 From LogDisk Require Parity ProvedTreeDiskTheorem.
 From LogDisk Require Import LegDiskRaid(two_pieces, content, without_parity, tears_from, tears_from_unread).
 From LogDisk Require Import WriteBack WriteBackPlaces WriteBackLeg WriteBackLegDisk.
@@ -223,9 +223,10 @@ Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
 #[local] Existing Instance untorn.
 Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
 Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
-Local Notation whole_maps := (write_back_leg_disk 3 20 2).
+(** Two devices of 20 blocks; three blocks may be delayed. *)
+Definition whole_maps : recorded_implementation (@block small) := write_back_leg_disk 3 20 2.
 
-(** ** A life with everything in it: two devices of 20 blocks; three blocks may be delayed *)
+(** ** A life with everything in it *)
 
 Definition delayed_on_mirrors : list (@choice _ upkeep) :=
   [Asks (DoWrite 0 [data 1; data 2]) []; Ends; Asks (DoRead Live 0 2) []; Ends;
@@ -250,7 +251,7 @@ Definition delayed_on_mirrors_shows : list (entry (@block small)) :=
    Event (Read (Named "s") 0 2 Ok [data 1; data 2])].
 
 Theorem delayed_on_mirrors_exists : ∃ z z',
-  recorded_fresh (whole_maps) 4 z ∧ recorded_shows whole_maps z delayed_on_mirrors_shows z'.
+  recorded_fresh whole_maps 4 z ∧ recorded_shows whole_maps z delayed_on_mirrors_shows z'.
 Proof.
   apply (life_of_shows proved_programs shape (delay_room (H := small) 3) spares_places 20 2 (0, 0) shape_of_small
     delayed_on_mirrors); [apply untorn_unread|]. by vm_compute.
@@ -269,8 +270,7 @@ Proof.
   by apply Hno, (Himp _ z _ z').
 Qed.
 
-Theorem write_back_leg_is_not_ack : ¬ implements_recorded (whole_maps : recorded_implementation (@block small))
-  Ack 1.
+Theorem write_back_leg_is_not_ack : ¬ implements_recorded whole_maps Ack 1.
 Proof.
   eapply (not_implemented proved_programs _ _ _ 20 2 Ack 1 (0, 0) shape_of_small
     [Asks (DoWrite 0 [data 1]) []; Ends; Cuts; Starts; Ends; Asks (DoRead Live 0 1) []; Ends]);
@@ -283,14 +283,14 @@ Definition forgotten {U} : list (@choice forgetful U) :=
   [Asks (DoWrite 9 [one]) []; Ends; Asks DoFlush [0]; Ends; Cuts; Starts; Ends; Asks (DoRead Live 9 1) []; Ends].
 
 Theorem write_back_leg_round_trip_needed :
-  ¬ implements_recorded (whole_maps : recorded_implementation (@block forgetful)) Prefix 1.
+  ¬ implements_recorded (@write_back_leg_disk forgetful _ _ _ 3 20 2) Prefix 1.
 Proof.
   eapply (not_implemented proved_programs _ _ _ 20 2 Prefix 1 (0, 0) (Geometry 10 4 2 6 2 2) forgotten);
     [apply untorn_unread|by vm_compute|]. intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
 
 Theorem write_back_tree_leg_round_trip_needed :
-  ¬ implements_recorded (write_back_tree_leg_disk 3 40 2 1 : recorded_implementation (@block forgetful)) Prefix 1.
+  ¬ implements_recorded (@write_back_tree_leg_disk forgetful _ _ _ 3 40 2 1) Prefix 1.
 Proof.
   eapply (not_implemented (ProvedTreeDiskTheorem.tree_programs 1) _ _ _ 40 2 Prefix 1 (3, 15)
     (Geometry 10 4 4 6 2 2) forgotten);
@@ -341,3 +341,12 @@ Proof.
     _ _ _ 40 3 Prefix 1 (1, 15) (Geometry 4 2 6 8 2 2) one_fails); [by apply tears_from_unread|by vm_compute|].
   intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
+
+(** Behind a queue. *)
+Theorem served_write_back_leg_round_trip_needed :
+  ¬ implements_overlapping (@write_back_leg_disk forgetful _ _ _ 3 20 2) Prefix 1.
+Proof. by intros ?%queue_exact%write_back_leg_round_trip_needed. Qed.
+
+Theorem served_write_back_leg_code_needed :
+  ¬ implements_overlapping (@write_back_leg_disk two_pieces _ without_parity (tears_from 5) 3 20 3) Prefix 1.
+Proof. by intros ?%queue_exact%write_back_leg_code_needed. Qed.

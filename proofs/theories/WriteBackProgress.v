@@ -305,18 +305,15 @@ Definition maps_fit (y : memory) : Prop := ∃ bs,
     (used_middle (current y)) (next_mba (current y)))) = Some bs ∧
   is_Some (seal (put header_codec (S (serial y), (next_record y, length bs)))).
 
-(** Whatever happened to the disk: if nothing is under way, a flush writes all that is delayed, and is
-answered [Ok], with the first free places. Numbers are below the limit of words, and the maps go into a
-slot. *)
-Theorem flush_is_answered n c tr y z m :
-  blocks_laws → fresh (write_back_disk most) n c → shows (write_back_disk most) c tr (Idle (y, z), m) →
+(** If there are places for all that is delayed, a flush writes it and is answered [Ok], with the first free
+places. Numbers are below the limit of words, and the maps go into a slot. *)
+Lemma roomy_flush y z f d m :
+  blocks_laws → represents y f d → roomy shape drainable_now (y, z) →
   small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
   let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hc Hs Hsmall Hfit.
-  destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe _ _ _ _ _ Hc Hs)
-    as [[Hrange Hroom] (f&d&(m0&rs&Hdur&_&_&[_ Hbelow]&_)&_)]. simpl in *.
+  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) [Hrange Hroom] Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -336,6 +333,17 @@ Proof.
     pose proof (log_positive _ _ _ _ _ _ _ Hdur). destruct Hsmall as [Hone _].
     apply delayed_go_into_log; lia. }
   done.
+Qed.
+
+(** Whatever happened to the disk: if nothing is under way, there are. *)
+Theorem flush_is_answered n c tr y z m :
+  blocks_laws → fresh (write_back_disk most) n c → shows (write_back_disk most) c tr (Idle (y, z), m) →
+  small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
+  let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
+    m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
+Proof.
+  intros laws Hc Hs. destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe
+    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_flush with f d.
 Qed.
 End Whole.
 
@@ -386,16 +394,13 @@ Proof.
     simpl. unfold T.walk_on. by destruct (ProvedTreeMaps.walk _ _ _).
 Qed.
 
-Theorem tree_flush_is_answered n c tr y z m :
-  blocks_laws → fresh (write_back_tree_disk most bits) n c →
-  shows (write_back_tree_disk most bits) c tr (Idle (y, z), m) →
+Lemma roomy_tree_flush y z f d m :
+  blocks_laws → tree_represents bits y f d → roomy T.shape tree_drainable_now (y, z) →
   small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
   let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
     (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hc Hs Hsmall Hfit.
-  destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
-    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
+  intros laws Hy [Hrange Hroom] Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -418,5 +423,17 @@ Proof.
     { destruct Hy as (s0&x0&m1&[(m0&rs&Hdur&_) _]&_). by apply (log_positive _ _ _ _ _ _ _ Hdur). }
     destruct Hsmall as [Hone _]. apply delayed_go_into_log; lia. }
   done.
+Qed.
+
+Theorem tree_flush_is_answered n c tr y z m :
+  blocks_laws → fresh (write_back_tree_disk most bits) n c →
+  shows (write_back_tree_disk most bits) c tr (Idle (y, z), m) →
+  small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
+  let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
+    (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
+Proof.
+  intros laws Hc Hs.
+  destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
+    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_tree_flush with f d.
 Qed.
 End Trees.

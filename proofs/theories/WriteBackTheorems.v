@@ -1,15 +1,16 @@
 (** What is proved, as in [Theorems.v]: of the disks with write-back.
 
-A write is answered before it is on the device, as long as no more than [most] blocks are delayed. A flush,
-and every other request that changes something, puts all delayed writes on the device first, in one log record
-([WriteBack.v]). The machine, what it may meet and what is assumed are those of [ProvedDiskTheorem.v], of
+A write is answered before it is on the device, as long as no more than [most] blocks are delayed. A flush
+puts all delayed writes on the device, in one log record; so does an upkeep, which comes before every other
+request that changes something ([WriteBack.v]). The machine, what it may meet and what is assumed are those of [ProvedDiskTheorem.v], of
 programs that do this. *)
-From stdpp Require Import gmap strings.
+From stdpp Require Import gmap strings vector.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
 From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine ProvedDiskAnswers ProvedTreeDisk
-  ProvedTreeDiskCost ProvedDiskExecution.
+  ProvedTreeDiskCost ProvedDiskExecution LegDiskExecution.
 From LogDisk Require WriteBack WriteBackDisk WriteBackRefinement WriteBackServed WriteBackProgress
   WriteBackWitnesses.
+From LogDisk Require Parity Leg LegCorrect LegCode WriteBackLegDisk WriteBackLegWitnesses.
 
 Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
@@ -42,6 +43,51 @@ Theorem served_write_back_tree_disk_refines_contract `{blocks, EqDecision block}
   admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
 Proof. apply WriteBackServed.served_write_back_tree_disk_refines. Qed.
 
+(** 23. On a leg of several devices. The machine and what it may meet are those of [LegDiskTheorem.v]: devices
+fail between any two I/Os, come back, are replaced and copied to, and blocks rot. While too few members answer
+the machine forgets its memory, but keeps what is delayed ([WriteBackLeg.v]). With whole maps, *)
+Import Leg LegCorrect LegCode WriteBackLegDisk.
+
+Theorem write_back_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most size
+    count :
+  blocks_laws → cutting_laws count →
+  implements_recorded (write_back_leg_disk most size count) Prefix (count - fewest).
+Proof. intros laws code. by apply WriteBackLegDisk.write_back_leg_disk_refines. Qed.
+
+(** and with trees. *)
+Theorem write_back_tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most
+    size count bits :
+  blocks_laws → cutting_laws count →
+  implements_recorded (write_back_tree_leg_disk most size count bits) Prefix (count - fewest).
+Proof. intros laws code. by apply WriteBackLegDisk.write_back_tree_leg_disk_refines. Qed.
+
+(** Both on mirrors, *)
+Theorem write_back_mirrored_disk_refines_contract `{blocks} {torn : tearing block} most size count :
+  let code := mirrors zero_block in
+  blocks_laws → 0 < count →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) Prefix (count - 1) ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) Prefix
+    (count - 1).
+Proof. apply WriteBackLegDisk.write_back_mirrored_disk_refines. Qed.
+
+(** and with parity. *)
+Theorem write_back_raid_disk_refines_contract `{blocks} {torn : tearing block}
+    {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most size :
+  let code := raid_leg bytes k m cut glue in
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) Prefix m ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) Prefix m.
+Proof. apply WriteBackLegDisk.write_back_raid_disk_refines. Qed.
+
+(** Both behind a queue. *)
+Theorem served_write_back_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
+    {torn : tearing block} most size count :
+  blocks_laws → cutting_laws count →
+  OverlappingDiskQueue.implements_overlapping (write_back_leg_disk most size count) Prefix (count - fewest) ∧
+  ∀ bits, OverlappingDiskQueue.implements_overlapping (write_back_tree_leg_disk most size count bits) Prefix
+    (count - fewest).
+Proof. apply WriteBackLegDisk.served_write_back_leg_disk_refines. Qed.
+
 (** 23. Places are left for all that is delayed. Whatever happened to the disk, power cuts too: if nothing is
 under way, a flush is answered [Ok], with the first free places, and nothing is delayed then. The record of
 the delayed writes and its numbers are below the limit of words, and the maps go into a slot. *)
@@ -72,4 +118,11 @@ Theorem write_back_disk_execution : ∃ x x',
   fresh (@write_back_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log 3) 4 x ∧
   shows (write_back_disk 3) x WriteBackWitnesses.delayed_shows x'.
 Proof. apply WriteBackWitnesses.write_back_life_exists. Qed.
+
+(** And one on two mirrors: the last device fails in a drain, and what was answered is there when it is back; a
+drain on one device; a resync; a power cut in a drain. *)
+Theorem write_back_mirrored_disk_execution : ∃ z z',
+  recorded_fresh WriteBackLegWitnesses.whole_maps 4 z ∧
+  recorded_shows WriteBackLegWitnesses.whole_maps z WriteBackLegWitnesses.delayed_on_mirrors_shows z'.
+Proof. apply WriteBackLegWitnesses.delayed_on_mirrors_exists. Qed.
 End Delayed.
