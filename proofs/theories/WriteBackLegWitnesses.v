@@ -24,9 +24,13 @@ Inductive choice :=
   | Ends                       (* what is under way runs to its end *)
   | Runs (ios : nat)           (* or so many I/Os of it *)
   | Fails (i : nat)
+  | FailsLater (i : nat)       (* all that was written to it stays *)
   | Returns (i : nat)
   | Reopens
   | Cuts | Starts.             (* the power *)
+
+Definition failing_later (i : nat) (x : array C) : array C :=
+  put_device x i (Device false (Medium (read_block (store (device_at x i))) [])).
 
 Definition begun (e : choice) (c : control) (x : array C) : option (control * array C) :=
   match e, c with
@@ -73,6 +77,8 @@ Definition chosen (e : choice) (c : control) (x : array C) : option (list (entry
   | Ends => ended c x
   | Fails i => if decide (i < count) then
       if powered c then Some ([Fail i Ok], (c, failing i x)) else None else None
+  | FailsLater i => if decide (i < count) then
+      if powered c then Some ([Fail i Ok], (c, failing_later i x)) else None else None
   | Returns i => if decide (i < count) then
       match c with Idle _ _ _ | Lost => Some ([Return i Ok], (c, comes_back i x)) | _ => None end else None
   | Cuts => if powered c then Some (when_cut c, (Off, powerless x)) else None
@@ -129,7 +135,7 @@ Proof.
   intros Hbegun Hz Hk. assert (∀ c1 x1, move (c, x, []) [] (c1, x1, []) → c' = c1 → x' = x1 →
     shows (c, x, [], k) tr z) as Hone.
   { intros c1 x1 Hm <- <-. change tr with ([] ++ tr). eapply recorded_shows_step; [by apply Keeping|done]. }
-  destruct e as [q places|u| | |ios|i|i| | |], c as [y ms cl|q1 p|ws p|p|y p| | |on p]; try done;
+  destruct e as [q places|u| | |ios|i|i|i| | |], c as [y ms cl|q1 p|ws p|p|y p| | |on p]; try done;
     simpl in Hbegun.
   - injection Hbegun as <- <-. eapply Hone; [by apply Call|done..].
   - injection Hbegun as <- <-. eapply Hone; [by apply Maintain|done..].
@@ -177,13 +183,18 @@ Proof.
   assert (∀ e, (z ← begun e c x; Some ([], z)) = Some (shown, (c', x')) → shows (c, x, [], k) (shown ++ tr) z)
     as Hbegun.
   { intros e1 ([c1 x1]&Hb&[= <- <- <-])%bind_Some. simpl. by eapply begun_shows. }
-  destruct e as [q places|u| | |ios|i|i| | |]; cbn [chosen] in Hchosen; try (exact (Hbegun _ Hchosen)).
+  destruct e as [q places|u| | |ios|i|i|i| | |]; cbn [chosen] in Hchosen; try (exact (Hbegun _ Hchosen)).
   - destruct c; try (exact (Hbegun (Asks q places) Hchosen)). injection Hchosen as <- <- <-. eapply Hone; [apply LostAnswer|done..].
   - by eapply ended_shows.
   - destruct (decide _) as [Hi|]; [|done]. destruct (powered c) eqn:Hon; [|done].
     injection Hchosen as <- <- <-.
     pose proof (DeviceFails delaying size count c i x (failing i x) [] Hi) as Hm. rewrite Hon in Hm.
     eapply Hone; [apply Hm|done..]. eexists. split; [|done]. eexists. split; [|done]. intros a. by left; left.
+  - destruct (decide _) as [Hi|]; [|done]. destruct (powered c) eqn:Hon; [|done].
+    injection Hchosen as <- <- <-.
+    pose proof (DeviceFails delaying size count c i x (failing_later i x) [] Hi) as Hm. rewrite Hon in Hm.
+    eapply Hone; [apply Hm|done..]. eexists. split; [|done]. eexists. split; [|done]. intros a. left.
+    apply read_may_hold.
   - destruct (decide _) as [Hi|]; [|done]. destruct c; try done; injection Hchosen as <- <- <-;
       (eapply Hone; [by constructor|done..]).
   - destruct (powered c) eqn:Hon; [|done]. injection Hchosen as <- <- <-.
@@ -318,6 +329,21 @@ Proof.
       shape_of_small forgets_delayed); [apply untorn_unread|by vm_compute].
   - intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
+
+(** ** What a flush needs to be answered [Ok]: that the disk was not lost while writes were delayed
+
+The drain happened, but nobody answered any more: the same writes need places a second time. *)
+Definition lost_in_a_drain : list (@choice small upkeep) :=
+  [Asks (DoWrite 0 [data 1; data 2]) []; Ends; Keeps (Drain [0; 1]); Runs 7; Fails 0; FailsLater 1; Ends;
+   Returns 1; Reopens; Ends; Asks (DoRead Live 0 2) []; Ends; Asks DoFlush [2; 3]; Ends].
+Theorem lost_drain_needs_places :
+  let shown := λ places, @life_of small _ mirrored _ _ proved_programs shape (delay_room (H := small) 3) spares_places 20 2 (0, 0)
+    (Geometry 4 4 2 places 2 2) lost_in_a_drain in
+  let start := [Event (Write 0 [data 1; data 2] Ok); Fail 0 Ok; Fail 1 Ok; Return 1 Ok;
+    Event (Read Live 0 2 Ok [data 1; data 2])] in
+  shown 2 = Some (start ++ [Event (Flush UnknownOutcome)])%list ∧
+  shown 4 = Some (start ++ [Event (Flush Ok)])%list.
+Proof. by vm_compute. Qed.
 
 (** ** Parity that is not the sum of the data *)
 

@@ -7,10 +7,11 @@ programs that do this. *)
 From stdpp Require Import gmap strings vector.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
 From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine ProvedDiskAnswers ProvedTreeDisk
-  ProvedTreeDiskCost ProvedDiskExecution LegDiskExecution.
+  ProvedTreeDiskCost ProvedTreeDiskBounds ProvedTreeDiskTheorem ProvedDiskExecution ProvedDiskBounds
+  ProvedDiskMachine LegDiskMachine LegDiskProgress Progress.
 From LogDisk Require WriteBack WriteBackDisk WriteBackRefinement WriteBackServed WriteBackProgress
   WriteBackWitnesses.
-From LogDisk Require Parity Leg LegCorrect LegCode WriteBackLegDisk WriteBackLegWitnesses.
+From LogDisk Require Parity Leg LegCorrect LegCode WriteBackLegDisk WriteBackLegProgress WriteBackLegWitnesses.
 
 Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
@@ -110,6 +111,46 @@ Theorem write_back_tree_flush_answered `{blocks} {torn : tearing block} most bit
     (ProvedTreeDisk.first_free y (WriteBack.blocks_delayed z)) DoFlush) m).1 in
   o.1.2 = Ok ∧ WriteBack.delayed o.1.1.2 = [].
 Proof. apply WriteBackProgress.tree_flush_is_answered. Qed.
+
+(** On a leg. The run is one in which enough members always answered ([never_lost]); then, whatever fails
+while they do, a flush is answered [Ok] after a bounded number of turns, with the first free places, on devices
+that are large enough. A disk that was lost while writes were delayed may need more places for them than it
+has ([lost_drain_needs_places]). *)
+Theorem write_back_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most size count
+    n m y z ms c x h k :
+  blocks_laws → cutting_laws count → recorded_fresh (write_back_leg_disk most size count) n m →
+  WriteBackLegProgress.never_lost ProvedDiskMachine.proved_programs size count shape
+    (WriteBackPlaces.delay_room most) WriteBackPlaces.spares_places m (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size →
+  ProvedDiskAnswers.small_group (shape y) (next_record y) (reverse (WriteBack.delayed z)) →
+  WriteBackProgress.maps_fit y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_programs most) size (WriteBackLegProgress.flush_places first_free)
+      (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedDiskBounds.group_ios (shape y) (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros laws code. by apply WriteBackLegProgress.leg_flush_is_answered. Qed.
+
+Theorem write_back_tree_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most size
+    count bits n m y z ms c x h k :
+  blocks_laws → cutting_laws count → recorded_fresh (write_back_tree_leg_disk most size count bits) n m →
+  WriteBackLegProgress.never_lost (ProvedTreeDiskTheorem.tree_programs bits) size count ProvedTreeDisk.shape
+    (WriteBackPlaces.tree_delay_room most) WriteBackPlaces.tree_spares_places m
+    (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  ProvedDiskAnswers.small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y)
+    (reverse (WriteBack.delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_tree_programs most bits) size
+      (WriteBackLegProgress.flush_places ProvedTreeDisk.first_free) (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedTreeDiskBounds.tree_group_ios y (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros laws code. by apply WriteBackLegProgress.tree_leg_flush_is_answered. Qed.
 
 (** 12. An execution: delayed writes are read, and lost with the power; a snapshot has them, and what was
 flushed survives; power cuts come in drains, of which one leaves all writes and the other one none; a

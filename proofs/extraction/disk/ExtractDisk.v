@@ -13,7 +13,7 @@ Extract Inlined Constant Nat.eq_dec => "Int.equal".
 Extract Inlined Constant numbers.Nat.eq_dec => "Int.equal".
 Extract Inlined Constant string_eq_dec => "Stdlib.String.equal".
 Extract Inlined Constant Ascii.nat_of_ascii => "Stdlib.Char.code".
-Extract Inlined Constant Ascii.ascii_of_nat => "Stdlib.Char.chr".
+Extract Inlined Constant Ascii.ascii_of_nat => "(fun n -> Stdlib.Char.chr (n land 255))".
 Extract Inlined Constant length => "Stdlib.List.length".
 
 (* Only the stack and the speed: the definitions recur as deep as a list is long, and count in unary. *)
