@@ -131,7 +131,8 @@ Qed.
 
 (** The power returns. *)
 Lemma crash_covers z z' b s b' :
-  covers z b s → newest_data z' = ∅ → step Ack b (Crash Ok) b' → ∃ s', step Prefix s (Crash Ok) s' ∧ covers z' b' s'.
+  covers z b s → newest_data z' = ∅ → step Ack b (Crash Ok) b' → ∃ s', step Prefix s (Crash Ok) s' ∧
+    covers z' b' s'.
 Proof.
   intros [Hsize Hpower Hbelow Hnow Hall Hleft] Hz (i&d&Hi&[Hlive Hsnaps]&->).
   destruct (Hleft i Hi) as (d0&->&j&Hj&[Hhold Hsame]).

@@ -14,7 +14,8 @@ Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} (most s
 Definition write_back_leg_disk : recorded_implementation block :=
   write_back_leg proved_programs shape (delay_room most) spares_places size count.
 Definition write_back_tree_leg_disk (bits : nat) : recorded_implementation block :=
-  write_back_leg (tree_programs bits) ProvedTreeDisk.shape (tree_delay_room most) tree_spares_places size count.
+  write_back_leg (tree_programs bits) ProvedTreeDisk.shape (tree_delay_room most) tree_spares_places size
+    count.
 
 Context {laws : cutting_laws count}.
 

@@ -1,6 +1,6 @@
-(** On a leg a flush is answered [Ok] while enough members answer: a drain finds places for what is delayed, as
-on one device ([WriteBackProgress.v]), after a bounded number of turns, while other devices fail between any
-two I/Os.
+(** On a leg a flush is answered [Ok] while enough members answer: a drain finds places for what is delayed,
+as on one device ([WriteBackProgress.v]), after a bounded number of turns, while other devices fail between
+any two I/Os.
 
 Of a disk that was lost while writes were delayed this is not said: a drain may have happened before nobody
 answered any more, and then the same writes need places a second time. *)
@@ -61,7 +61,8 @@ Proof.
   intros []; [done|]. unfold without. by destruct (decide _); simpl.
 Qed.
 
-Lemma ends_open size ms c (k : list nat → bool → array_program C A) : (∀ ms c, array_ends_in (k ms c)) → array_ends_in (open_leg size ms c k).
+Lemma ends_open size ms c (k : list nat → bool → array_program C A) : (∀ ms c, array_ends_in (k ms c)) →
+  array_ends_in (open_leg size ms c k).
 Proof.
   intros Hk. unfold open_leg. destruct c; [done|].
   assert (∀ n k ms, (∀ ms, array_ends_in (k ms)) → array_ends_in (equalize n ms k)) as Hequal.
@@ -70,7 +71,8 @@ Proof.
   apply Hequal. intros. by apply ends_flush_of.
 Qed.
 
-Lemma array_ends_in_io (p p' : array_program C A) x x' : array_ends_in p → array_io p x p' x' → array_ends_in p'.
+Lemma array_ends_in_io (p p' : array_program C A) x x' : array_ends_in p → array_io p x p' x' →
+  array_ends_in p'.
 Proof. by intros Hp Hio; destruct Hio; simpl in Hp. Qed.
 End Ends.
 
@@ -116,7 +118,8 @@ Definition roomy_leg (c : control C (Y * delay)) : Prop :=
 Lemma roomy_leg_move c x h es c' x' h' : LegDiskMachine.move delaying size count (c, x, h) es (c', x', h') →
   c' ≠ Lost → roomy_leg c → roomy_leg c'.
 Proof.
-  inversion 1; subst; simpl; intros Hlost Hc; try done; try (by eapply array_ends_in_io); try (by destruct Hlost).
+  inversion 1; subst; simpl; intros Hlost Hc; try done; try (by eapply array_ends_in_io);
+    try (by destruct Hlost).
   - apply (ends_on_leg (λ o : delayed_outcome, roomy o.1.1)). eapply roomy_request; [exact kept|exact Hc].
   - apply (ends_on_leg (λ o : Y * delay * bool, roomy o.1)). by eapply roomy_group.
   - apply (ends_on_leg (λ o : Y * delay, roomy o)). eapply roomy_maintain; [exact kept|exact Hc].
@@ -160,7 +163,8 @@ Proof.
     assert (∀ m m', never_lost m m' → ∀ v S, both size count shape_of room_of represents recoverable m v S →
       ∃ v' S', both size count shape_of room_of represents recoverable m' v' S') as Hall.
     { clear Hrun Hboth Hnew. induction 1 as [m|m es m1 m2 Hmove _ _ IH]; intros v S Hm; [by exists v, S|].
-      eapply IH, (keeping_related D size count shape_of room_of spares_places represents recoverable programs_safe);
+      eapply IH, (keeping_related D size count shape_of room_of spares_places represents recoverable
+        programs_safe);
         [exact Hmove|exact Hm]. }
     destruct (Hall _ _ Hrun _ _ Hboth) as (v&S&cb&B&Hst&Hrel&_). inversion Hst; subst.
     destruct Hrel as [(f&d&_&[Hholds Hreads]&<-&_&Hy) _].
@@ -238,13 +242,15 @@ Theorem leg_flush_is_answered n m y z ms c x h k :
   blocks_laws → recorded_fresh (write_back_leg_disk most size count) n m →
   never_lost proved_programs size count shape (delay_room most) spares_places m (Idle (y, z) ms c, x, h, k) →
   device_blocks (shape y) ≤ size → small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
-  ends_well (weather count) (turn (write_back_programs most) size (flush_places first_free) (Drain []) DoFlush)
+  ends_well (weather count) (turn (write_back_programs most) size (flush_places first_free) (Drain [])
+    DoFlush)
     (answered_ok DoFlush) (turns_of (length ms) (group_ios (shape y) (reverse (delayed z))))
     (Idle (y, z) ms c, x, h).
 Proof.
   intros blocks_come_back Hnew Hrun Hsize Hsmall Hfit.
   apply (flush_on_leg proved_programs size count shape (delay_room most) spares_places drainable_now
-    (whole_keeps_places most) represents recoverable proved_programs_safe first_free (λ y, group_ios (shape y))
+    (whole_keeps_places most) represents recoverable proved_programs_safe first_free (λ y,
+      group_ios (shape y))
     (λ y z, device_blocks (shape y) ≤ size ∧ small_group (shape y) (next_record y) (reverse (delayed z)) ∧
       maps_fit y)) with n m k; try done.
   - intros y' f d z' places ws Hy [? _]. by eapply within_write_group.
@@ -259,7 +265,8 @@ Theorem tree_leg_flush_is_answered n m y z ms c x h k :
   small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y) (reverse (delayed z)) →
   ProvedTreeDiskCost.goes_into_slot bits y →
   ends_well (weather count)
-    (turn (write_back_tree_programs most bits) size (flush_places ProvedTreeDisk.first_free) (Drain []) DoFlush)
+    (turn (write_back_tree_programs most bits) size (flush_places ProvedTreeDisk.first_free) (Drain [])
+      DoFlush)
     (answered_ok DoFlush)
     (turns_of (length ms) (ProvedTreeDiskBounds.tree_group_ios y (reverse (delayed z))))
     (Idle (y, z) ms c, x, h).
@@ -269,7 +276,8 @@ Proof.
     tree_spares_places tree_drainable_now (trees_keep_places most bits)
     (ProvedTreeDiskInvariant.tree_represents bits) _ (tree_programs_safe bits blocks_come_back)
     ProvedTreeDisk.first_free ProvedTreeDiskBounds.tree_group_ios
-    (λ y z, ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size ∧
+    (λ y z, ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤
+      size ∧
       small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y) (reverse (delayed z)) ∧
       ProvedTreeDiskCost.goes_into_slot bits y)) with n m k; try done.
   - intros y' f d z' places ws Hy [? _]. by eapply ProvedTreeDiskBounds.within_tree_group.

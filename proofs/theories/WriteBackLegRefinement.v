@@ -65,7 +65,8 @@ Inductive stands k : control C Y → control C (Y * delay) → Prop :=
   | stands_lost : stands k Lost Lost
   | stands_off : delayed k = [] → stands k Off Off     (* with the power goes what was delayed *)
   | stands_recovery (on : bool) p p' :
-      (on = false → delayed k = []) → mapped (with_result (opened room_of)) p p' → stands k (Recovery on p) (Recovery on p').
+      (on = false → delayed k = []) → mapped (with_result (opened room_of)) p p' →
+        stands k (Recovery on p) (Recovery on p').
 
 Definition sound_delay k : Prop := newest_right k ∧ (delayed k = [] → newest_data k = ∅).
 
@@ -105,7 +106,8 @@ Proof.
   destruct q as [lba bs|lba n|n|n|n| | |from lba n]; try tauto.
   - simpl. destruct (may_delay _ _ _ _ _) eqn:Hmay; [|tauto]. left. apply stands_answered. simpl. eauto 10.
   - cbn [run_request write_back delaying_request].
-    destruct (drain_is y k places (λ (o : Y * delay) (all : bool), (o, if all then Ok else UnknownOutcome, @nil block)))
+    destruct (drain_is y k places (λ (o : Y * delay) (all : bool), (o, if all then Ok else UnknownOutcome,
+      @nil block)))
       as [[Hk ->]| ->].
     + left. apply stands_answered. simpl. by left.
     + right. right. apply stands_flush. apply mapped_on_leg.
@@ -334,7 +336,8 @@ Lemma lost_answers q x h k v S B :
   both (Lost, x, h, k) (devices_by v [when_lost q]) (reached v S [when_lost q]).
 Proof.
   intros Hrel HB Hk. apply (step_above _ x h k v S Lost B); [done|done|constructor|done|by destruct q|].
-  intros b s [Hon _] Hc. simpl in Hon. exists s. split; [|done]. apply run_one. pose proof (covers_power _ _ _ Hc).
+  intros b s [Hon _] Hc. simpl in Hon. exists s. split; [|done]. apply run_one.
+    pose proof (covers_power _ _ _ Hc).
   destruct q; try (by eapply (unknown_covers spare k v b s)). right. split; [by eapply lost_beyond|].
   split; [congruence|done].
 Qed.
@@ -371,7 +374,8 @@ Proof.
   { intros b s Hcov. exists (cut s []). split; [apply run_one; by left|by eapply covers_cut]. }
   assert (∀ b b', recorded_run Ack spare v b [Event (Crash CutShort)] b' → b' = cut b []) as Hcrashed.
   { intros b b' [Hrun|[]]%one_run. exact Hrun. }
-  destruct Hst as [y ms c|y ms c q z r Hr|q p p' Hq Hp|p p' Hp|p p' Hp|y ms c ws z all Hall|y ms c z Hz|p p' Hp
+  destruct Hst as [y ms c|y ms c q z r Hr|q p p' Hq Hp|p p' Hp|p p' Hp|y ms c ws z all Hall|y ms c z Hz|
+    p p' Hp
     |y p| |Hnone|on p p' Hnone Hp]; cbn [when_cut] in *.
   - apply (Hcut [Event (Crash CutShort)]); [done..|]. intros b s b' _ Hcov ->%Hcrashed. by apply Hcrash.
   - apply (Hcut [Event (Crash CutShort)]); [done|by destruct q|]. intros b s b' Hon Hcov ->%Hcrashed.
@@ -408,7 +412,8 @@ Proof.
     split; [by apply drain_done|]. split; [apply sound_nothing|].
     intros b' (n&d&Hd&->) _. destruct (HB _ Hd eq_refl) as (s&Hs&Hc). exists s. split; [done|].
     by apply (drained_covers k _ (settled n d) s); [|apply Hk|..].
-  - exists (after v (λ b, B b ∧ fits_machine (Group (reverse (delayed k)) (Finish (ms, cl, (y, false)))) b) []).
+  - exists (after v (λ b, B b ∧ fits_machine (Group (reverse (delayed k))
+      (Finish (ms, cl, (y, false)))) b) []).
     split; [|split; [done|]].
     + pose proof (GroupRefused D size count (reverse (delayed k)) ms cl y x h) as Hmove.
       by apply (related_move D size count shape represents recoverable programs_safe _ _ _ Hmove v),
@@ -422,7 +427,8 @@ Proof. intros Hk [->|[_ [n ->]]]; [done|apply sound_nothing]. Qed.
 Lemma both_ends c x h k v S es cb B :
   stands k cb c → related (cb, x, h) v B → sound_delay k →
   (∀ b, B b → power b = powered cb → ∃ s, S s ∧ covers k b s) → devices_by v es = v →
-  (∀ b s, B b → covers k b s → power b = powered cb → ∃ s', recorded_run Prefix spare v s es s' ∧ covers k b s') →
+  (∀ b s, B b → covers k b s → power b = powered cb → ∃ s', recorded_run Prefix spare v s es s' ∧
+    covers k b s') →
   both (c, x, h, k) (devices_by v es) (reached v S es).
 Proof.
   intros Hst Hrel Hk HB -> Hes. exists cb, B. split_and!; try done. intros b Hb Hon.
@@ -515,7 +521,8 @@ Proof.
     exists Lost, (maybe_all B (reverse (delayed k)) true). split_and!; [constructor|done|done|].
     intros b' Hb' _. destruct (maybe_all_covers B k _ true S b' Hk eq_refl HB Hb') as (s&Hs&b&Hc&Hon&->).
     exists s. split; [|done]. exists s. split; [done|constructor].
-  - apply mapped_stop in Hp as ->. eapply step_devices; [exact Hrel|exact HB|by constructor|done|constructor|done].
+  - apply mapped_stop in Hp as ->. eapply step_devices; [exact Hrel|exact HB|by constructor|done|constructor|
+      done].
 Qed.
 
 Lemma group_answers ws y z ms cl x h k v S :
@@ -524,7 +531,8 @@ Lemma group_answers ws y z ms cl x h k v S :
     (reached v S (Event <$> writes_shown ws Ok)).
 Proof.
   intros (cb&B&Hst&Hrel&Hk&HB). inversion Hst; subst.
-  eapply step_above; [exact Hrel|exact HB|constructor|by eapply delay_all_sound|by rewrite devices_by_writes|].
+  eapply step_above; [exact Hrel|exact HB|constructor|by eapply delay_all_sound|
+    by rewrite devices_by_writes|].
   intros b s [Hon Hsize] Hc. by eapply delay_all_covers.
 Qed.
 
@@ -535,8 +543,10 @@ Lemma recovery_ends (on : bool) ms cl y z x h k v S :
   let es := (if on then [] else [Event (Crash Ok)]) ++ told h in
   both (Recovery on p, x, h, k) v S → both (c', x, [], kept_in c' k) (devices_by v es) (reached v S es).
 Proof.
-  intros p c' es (cb&B&Hst&Hrel&Hk&HB). subst p. inversion Hst as [| | | | | | | | | | |on0 p p' Hnone Hp]; subst.
-  apply mapped_finish in Hp as ([[ms0 c0] [y0|]]&->&Heq); unfold with_result in Heq; cbn [fst snd opened] in Heq;
+  intros p c' es (cb&B&Hst&Hrel&Hk&HB). subst p. inversion Hst as [| | | | | | | | | | |on0 p p' Hnone Hp];
+    subst.
+  apply mapped_finish in Hp as ([[ms0 c0] [y0|]]&->&Heq); unfold with_result in Heq;
+    cbn [fst snd opened] in Heq;
     [|done]. injection Heq as <- <- <- ->.
   set (z' := if on then delayed_again k (nothing_delayed room_of y) else nothing_delayed room_of y).
   assert (c' = Idle (y, z') ms cl) as -> by (subst c' z'; by destruct on).
@@ -576,12 +586,14 @@ Lemma keeping_related m es m' v S :
   both m' (devices_by v es) (reached v S es).
 Proof.
   intros [c x h k es' c' x' h' Hmove].
-  inversion Hmove as [[y z] ms cl q places x0 h0|[y z] ms cl ws places x0 h0|[y z] ms cl u x0 h0|[y z] ms cl x0 h0
+  inversion Hmove as [[y z] ms cl q places x0 h0|[y z] ms cl ws places x0 h0|[y z] ms cl u x0 h0|
+    [y z] ms cl x0 h0
     |[y z] ms cl x0 h0
     |q p x0 p' x1 h0 Hio|ws p x0 p' x1 h0 Hio|p x0 p' x1 h0 Hio|[y z] p x0 p' x1 h0 Hio|on p x0 p' x1 h0 Hio
     |q ms cl [y z] r data x0 h0|ws ms cl [y z] x0 h0|ws ms cl [y z] x0 h0|ms cl [y z] x0 h0|[y z] ms cl x0 h0
     |on ms cl [y z] x0 h0
-    |q x0 h0|ws x0 h0|x0 h0|[y z] x0 h0|on x0 h0|q x0 h0|x0 h0|x0 h0|[y z] ms cl x0 h0|x0 h0|c0 x0 x1 h0 Hc Hx'
+    |q x0 h0|ws x0 h0|x0 h0|[y z] x0 h0|on x0 h0|q x0 h0|x0 h0|x0 h0|[y z] ms cl x0 h0|x0 h0|
+      c0 x0 x1 h0 Hc Hx'
     |x0 h0|c0 i x0 x1 h0 Hi Hx'|[y z] ms cl i x0 h0 Hi|i x0 h0 Hi|i x0 h0 Hi|[y z] ms cl i f x0 h0 Hi Hms
     |[y z] ms cl i f x0 h0 Hi Hms|i f x0 h0 Hi]; subst; rewrite ?put_back_other by done;
     cbn [put_back kept_in snd]; intros Hboth;
@@ -591,14 +603,16 @@ Proof.
       intros b s _ Hc. exists s. split; [constructor|done].
     + eapply step_devices; [exact Hrel|exact HB|eapply Call|done|exact Hb|done].
     + eapply step_devices; [exact Hrel|exact HB|eapply CallGroup|done|exact Hb|done].
-  - inversion Hst; subst. eapply step_above; [exact Hrel|exact HB|apply (group_begins y z ms cl places ws)|done|done|].
+  - inversion Hst; subst. eapply step_above; [exact Hrel|exact HB|apply (group_begins y z ms cl places ws)|
+      done|done|].
     intros b s _ Hc. exists s. split; [constructor|done].
   - inversion Hst; subst. destruct (upkeep_begins y z ms cl u) as [Hb|[[places Hb]|[u' Hb]]].
     + eapply step_above; [exact Hrel|exact HB|exact Hb|done|done|].
       intros b s _ Hc. exists s. split; [constructor|done].
     + eapply step_devices; [exact Hrel|exact HB|eapply CallGroup|done|exact Hb|done].
     + eapply step_devices; [exact Hrel|exact HB|eapply Maintain|done|exact Hb|done].
-  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply StartSettle|done|constructor|done].
+  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply StartSettle|done|constructor|
+      done].
   - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply Rest|done|constructor|done].
   - inversion Hst as [| |q0 p0 p1 Hq Hp|p0 p1 Hp| | | | | | | |]; subst; [inversion Hio|..].
     + destruct (mapped_io _ _ _ _ _ _ Hp Hio) as (p2&?&?).
@@ -626,7 +640,8 @@ Proof.
   - by apply request_stops.
   - inversion Hst.
   - by apply upkeep_stops.
-  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply SettleStops|by repeat constructor|
+  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply SettleStops|
+      by repeat constructor|
       constructor|done].
   - inversion Hst as [| | | | | | | | | | |on0 p0 p1 Hnone Hp]; subst. apply mapped_stop in Hp as ->.
     eapply step_below; [exact Hrel|exact HB|by apply RecoveryStops|constructor|done|done|].
@@ -660,11 +675,14 @@ Proof.
       constructor|done].
   - apply (both_kept Off _ _ k); [by left|]. inversion Hst; subst.
     eapply step_devices; [exact Hrel|exact HB|by apply OffReturn|done|by constructor|done].
-  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply IdleReplace|by repeat constructor|
+  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply IdleReplace|
+      by repeat constructor|
       constructor|done].
-  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply LastReplace|by repeat constructor|
+  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply LastReplace|
+      by repeat constructor|
       constructor|done].
-  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply LostReplace|by repeat constructor|
+  - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply LostReplace|
+      by repeat constructor|
       constructor|done].
 Qed.
 

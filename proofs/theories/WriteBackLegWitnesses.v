@@ -1,10 +1,12 @@
 (** Executions of disks with write-back on a leg, computed: their theorems are not vacuous, and need what they
 assume, and that the delayed writes are kept while too few members answer. *)
 From stdpp Require Import gmap strings vector.
-From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Checker CheckerCorrect Medium Codec
+From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Checker CheckerCorrect Medium
+  Codec
   ByteBlocks ProvedDisk.
 From LogDisk Require Import ProvedDiskRequests ProvedDiskInvariant ProvedDiskMachine ProvedDiskExecution.
-From LogDisk Require Import OverlappingDiskQueue SplitFlush DiskMachine Devices Leg LegCode LegDiskMachine LegDiskExecution.
+From LogDisk Require Import OverlappingDiskQueue SplitFlush DiskMachine Devices Leg LegCode LegDiskMachine
+  LegDiskExecution.
 From LogDisk Require Parity ProvedTreeDiskTheorem.
 From LogDisk Require Import LegDiskRaid(two_pieces, content, without_parity, tears_from, tears_from_unread).
 From LogDisk Require Import WriteBack WriteBackPlaces WriteBackLeg WriteBackLegDisk.
@@ -72,7 +74,8 @@ Definition ended (c : control) (x : array C) : option (list (entry block) * (con
   | _ => None
   end.
 
-Definition chosen (e : choice) (c : control) (x : array C) : option (list (entry block) * (control * array C)) :=
+Definition chosen (e : choice) (c : control) (x : array C) :
+    option (list (entry block) * (control * array C)) :=
   match e with
   | Ends => ended c x
   | Fails i => if decide (i < count) then
@@ -167,7 +170,8 @@ Proof.
     eapply Hlast; [constructor|done|exact Hz].
   - eapply (shows_ran (Recovery on)); [by constructor|by destruct on|done|].
     destruct (ran p x) as [[[[ms1 cl1] [y1|]]| | | | | | |] x1]; try done; injection Hended as <- <- <-.
-    + pose proof (Recovered delaying size count on ms1 cl1 y1 x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
+    + pose proof (Recovered delaying size count on ms1 cl1 y1 x1 []) as Hm. simpl in Hm.
+        rewrite app_nil_r in Hm.
       eapply Hlast; [exact Hm|by destruct on, y1|exact Hz].
     + pose proof (RecoveryStops delaying size count on x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
       eapply Hlast; [exact Hm|by destruct on|exact Hz].
@@ -184,7 +188,8 @@ Proof.
     as Hbegun.
   { intros e1 ([c1 x1]&Hb&[= <- <- <-])%bind_Some. simpl. by eapply begun_shows. }
   destruct e as [q places|u| | |ios|i|i|i| | |]; cbn [chosen] in Hchosen; try (exact (Hbegun _ Hchosen)).
-  - destruct c; try (exact (Hbegun (Asks q places) Hchosen)). injection Hchosen as <- <- <-. eapply Hone; [apply LostAnswer|done..].
+  - destruct c; try (exact (Hbegun (Asks q places) Hchosen)). injection Hchosen as <- <- <-. eapply Hone;
+      [apply LostAnswer|done..].
   - by eapply ended_shows.
   - destruct (decide _) as [Hi|]; [|done]. destruct (powered c) eqn:Hon; [|done].
     injection Hchosen as <- <- <-.
@@ -214,7 +219,8 @@ Qed.
 
 (** From devices that held nothing but zeroes. *)
 Definition life_of (trees : nat * nat) (g : geometry) (es : list choice) : option (list (entry block)) :=
-  match complete (on_leg size (seq 0 count) false (run_format delaying trees g)) (whole count (λ _, zero_block)) with
+  match complete (on_leg size (seq 0 count) false (run_format delaying trees g))
+    (whole count (λ _, zero_block)) with
   | (Some (ms, cl, Some y), x) => life es (Idle y ms cl) x y.2
   | _ => None
   end.
@@ -264,7 +270,8 @@ Definition delayed_on_mirrors_shows : list (entry (@block small)) :=
 Theorem delayed_on_mirrors_exists : ∃ z z',
   recorded_fresh whole_maps 4 z ∧ recorded_shows whole_maps z delayed_on_mirrors_shows z'.
 Proof.
-  apply (life_of_shows proved_programs shape (delay_room (H := small) 3) spares_places 20 2 (0, 0) shape_of_small
+  apply (life_of_shows proved_programs shape (delay_room (H := small) 3) spares_places 20 2
+    (0, 0) shape_of_small
     delayed_on_mirrors); [apply untorn_unread|]. by vm_compute.
 Qed.
 
@@ -291,7 +298,8 @@ Qed.
 (** ** Blocks that do not give back what was put in: a nine comes back as an eight *)
 
 Definition forgotten {U} : list (@choice forgetful U) :=
-  [Asks (DoWrite 9 [one]) []; Ends; Asks DoFlush [0]; Ends; Cuts; Starts; Ends; Asks (DoRead Live 9 1) []; Ends].
+  [Asks (DoWrite 9 [one]) []; Ends; Asks DoFlush [0]; Ends; Cuts; Starts; Ends; Asks (DoRead Live 9 1) [];
+    Ends].
 
 Theorem write_back_leg_round_trip_needed :
   ¬ implements_recorded (@write_back_leg_disk forgetful _ _ _ 3 20 2) Prefix 1.
@@ -325,7 +333,8 @@ Theorem delayed_writes_must_be_kept :
   ¬ admits_recorded Prefix 1 (Event (Create 4) :: forgets_delayed_shows).
 Proof.
   split.
-  - apply (leg_life_lives (write_back proved_programs shape (delay_room (H := small) 3) spares_places) 20 2 (0, 0)
+  - apply (leg_life_lives (write_back proved_programs shape (delay_room (H := small) 3) spares_places)
+      20 2 (0, 0)
       shape_of_small forgets_delayed); [apply untorn_unread|by vm_compute].
   - intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
@@ -337,7 +346,8 @@ Definition lost_in_a_drain : list (@choice small upkeep) :=
   [Asks (DoWrite 0 [data 1; data 2]) []; Ends; Keeps (Drain [0; 1]); Runs 7; Fails 0; FailsLater 1; Ends;
    Returns 1; Reopens; Ends; Asks (DoRead Live 0 2) []; Ends; Asks DoFlush [2; 3]; Ends].
 Theorem lost_drain_needs_places :
-  let shown := λ places, @life_of small _ mirrored _ _ proved_programs shape (delay_room (H := small) 3) spares_places 20 2 (0, 0)
+  let shown := λ places, @life_of small _ mirrored _ _ proved_programs shape (delay_room (H := small) 3)
+    spares_places 20 2 (0, 0)
     (Geometry 4 4 2 places 2 2) lost_in_a_drain in
   let start := [Event (Write 0 [data 1; data 2] Ok); Fail 0 Ok; Fail 1 Ok; Return 1 Ok;
     Event (Read Live 0 2 Ok [data 1; data 2])] in
@@ -347,7 +357,8 @@ Proof. by vm_compute. Qed.
 
 (** ** Parity that is not the sum of the data *)
 
-Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) := (_ : EqDecision (vec (vec Parity.byte 40) 2)).
+Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) :=
+  (_ : EqDecision (vec (vec Parity.byte 40) 2)).
 
 Definition one_fails {U} : list (@choice two_pieces U) :=
   [Asks (DoWrite 0 [content 1]) []; Ends; Asks DoFlush [0]; Ends; Fails 0; Asks (DoRead Live 0 1) []; Ends].
@@ -355,16 +366,20 @@ Definition one_fails {U} : list (@choice two_pieces U) :=
 Theorem write_back_leg_code_needed :
   ¬ implements_recorded (@write_back_leg_disk two_pieces _ without_parity (tears_from 5) 3 20 3) Prefix 1.
 Proof.
-  eapply (@not_implemented two_pieces _ _ without_parity (tears_from 5) _ _ proved_programs _ _ _ 20 3 Prefix 1
+  eapply (@not_implemented two_pieces _ _ without_parity (tears_from 5) _ _ proved_programs _ _ _ 20 3
+    Prefix 1
     (0, 0) shape_of_small one_fails); [by apply tears_from_unread|by vm_compute|].
   intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
 
 Theorem write_back_tree_leg_code_needed :
-  ¬ implements_recorded (@write_back_tree_leg_disk two_pieces _ without_parity (tears_from 5) 3 40 3 1) Prefix 1.
+  ¬ implements_recorded (@write_back_tree_leg_disk two_pieces _ without_parity (tears_from 5) 3 40 3 1)
+    Prefix 1.
 Proof.
-  eapply (@not_implemented two_pieces _ _ without_parity (tears_from 5) _ _ (ProvedTreeDiskTheorem.tree_programs 1)
-    _ _ _ 40 3 Prefix 1 (1, 15) (Geometry 4 2 6 8 2 2) one_fails); [by apply tears_from_unread|by vm_compute|].
+  eapply (@not_implemented two_pieces _ _ without_parity (tears_from 5) _ _
+    (ProvedTreeDiskTheorem.tree_programs 1)
+    _ _ _ 40 3 Prefix 1 (1, 15) (Geometry 4 2 6 8 2 2) one_fails);
+    [by apply tears_from_unread|by vm_compute|].
   intros Had%check_recorded_correct. by vm_compute in Had.
 Qed.
 

@@ -156,7 +156,8 @@ Proof.
   - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_group _ _ _ _ programs_safe)].
     intros f' [Hf'|[_ Hf']]; apply HP; exists (shape_of y); [by exists d|exists (now s)].
     by rewrite Hnow in *.
-  - intros [y' all] m Hleft (f'&->&Hshape&_&Hy'). simpl in *. split; [done|]. destruct all; apply Hk; try done.
+  - intros [y' all] m Hleft (f'&->&Hshape&_&Hy'). simpl in *. split; [done|]. destruct all; apply Hk;
+      try done.
     + apply (idle_nothing y' _ f' (now s)); [done|done|by rewrite Hnow|by rewrite Hshape|done..].
     + exists d. simpl. rewrite Hws, Hshape. split_and!; done.
 Qed.

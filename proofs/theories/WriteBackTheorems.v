@@ -2,8 +2,8 @@
 
 A write is answered before it is on the device, as long as no more than [most] blocks are delayed. A flush
 puts all delayed writes on the device, in one log record; so does an upkeep, which comes before every other
-request that changes something ([WriteBack.v]). The machine, what it may meet and what is assumed are those of [ProvedDiskTheorem.v], of
-programs that do this. *)
+request that changes something ([WriteBack.v]). The machine, what it may meet and what is assumed are those
+of [ProvedDiskTheorem.v], of programs that do this. *)
 From stdpp Require Import gmap strings vector.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation OverlappingDisk.
 From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine ProvedDiskAnswers ProvedTreeDisk
@@ -11,7 +11,8 @@ From LogDisk Require Medium Codec ProvedDisk OverlappingDiskQueue DiskMachine Pr
   ProvedDiskMachine LegDiskMachine LegDiskProgress Progress.
 From LogDisk Require WriteBack WriteBackDisk WriteBackRefinement WriteBackServed WriteBackProgress
   WriteBackWitnesses.
-From LogDisk Require Parity Leg LegCorrect LegCode WriteBackLegDisk WriteBackLegProgress WriteBackLegWitnesses.
+From LogDisk Require Parity Leg LegCorrect LegCode WriteBackLegDisk WriteBackLegProgress
+  WriteBackLegWitnesses.
 
 Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
@@ -73,7 +74,8 @@ Proof. apply WriteBackLegDisk.write_back_mirrored_disk_refines. Qed.
 
 (** and with parity. *)
 Theorem write_back_raid_disk_refines_contract `{blocks} {torn : tearing block}
-    {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most size :
+    {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most
+      size :
   let code := raid_leg bytes k m cut glue in
   blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
   implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) Prefix m ∧
@@ -113,14 +115,15 @@ Theorem write_back_tree_flush_answered `{blocks} {torn : tearing block} most bit
 Proof. apply WriteBackProgress.tree_flush_is_answered. Qed.
 
 (** On a leg. The run is one in which enough members always answered ([never_lost]); then, whatever fails
-while they do, a flush is answered [Ok] after a bounded number of turns, with the first free places, on devices
-that are large enough. A disk that was lost while writes were delayed may need more places for them than it
-has ([lost_drain_needs_places]). *)
+while they do, a flush is answered [Ok] after a bounded number of turns, with the first free places, on
+devices that are large enough. A disk that was lost while writes were delayed may need more places for them
+than it has ([lost_drain_needs_places]). *)
 Theorem write_back_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most size count
     n m y z ms c x h k :
   blocks_laws → cutting_laws count → recorded_fresh (write_back_leg_disk most size count) n m →
   WriteBackLegProgress.never_lost ProvedDiskMachine.proved_programs size count shape
-    (WriteBackPlaces.delay_room most) WriteBackPlaces.spares_places m (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+    (WriteBackPlaces.delay_room most) WriteBackPlaces.spares_places m (LegDiskMachine.Idle (y, z) ms c, x,
+      h, k) →
   ProvedDiskBounds.device_blocks (shape y) ≤ size →
   ProvedDiskAnswers.small_group (shape y) (next_record y) (reverse (WriteBack.delayed z)) →
   WriteBackProgress.maps_fit y →
@@ -160,7 +163,8 @@ Theorem write_back_disk_execution : ∃ x x',
   shows (write_back_disk 3) x WriteBackWitnesses.delayed_shows x'.
 Proof. apply WriteBackWitnesses.write_back_life_exists. Qed.
 
-(** And one on two mirrors: the last device fails in a drain, and what was answered is there when it is back; a
+(** And one on two mirrors: the last device fails in a drain, and what was answered is there when it is
+  back; a
 drain on one device; a resync; a power cut in a drain. *)
 Theorem write_back_mirrored_disk_execution : ∃ z z',
   recorded_fresh WriteBackLegWitnesses.whole_maps 4 z ∧

@@ -48,7 +48,8 @@ Definition delayed_shows : list (event (@block small)) :=
    Read Live 0 3 Ok [data 3; data 2; data 0];
    Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 0; data 0; data 0];
    Write 0 [data 1] Ok; Write 1 [data 2] Ok; Read Live 0 3 Ok [data 1; data 2; data 0];
-   Snapshot "s" UnknownOutcome; Snapshot "s" Ok; Write 0 [data 4] Ok; Read (Named "s") 0 2 Ok [data 1; data 2];
+   Snapshot "s" UnknownOutcome; Snapshot "s" Ok; Write 0 [data 4] Ok; Read (Named "s") 0 2 Ok [data 1;
+     data 2];
    Flush UnknownOutcome; Flush Ok; Crash CutShort; Crash Ok; Read Live 0 2 Ok [data 4; data 2];
    Write 2 [data 5] Ok; Write 2 [data 6] Ok; Flush CutShort; Crash Ok;
    Read Live 0 3 Ok [data 4; data 2; data 6]; Read (Named "t") 0 1 (Refused NoSuchSnapshot) [];
@@ -140,7 +141,8 @@ Definition with_places (n : nat) (es : list (@event_in_life small (@delaying_upk
 Theorem room_needed :
   with_places 2 [Ask (DoWrite 0 [data 1]) []; Ask DoFlush [0]; Ask (DoWrite 1 [data 2; data 3]) [1]] =
     Some [Write 0 [data 1] Ok; Flush Ok; Write 1 [data 2; data 3] (Refused NoSpace)] ∧
-  with_places 4 [Ask (DoWrite 0 [data 1]) []; Keep (Drain [0]); Ask (DoWrite 1 [data 2; data 3; data 4]) [1; 2; 3];
+  with_places 4 [Ask (DoWrite 0 [data 1]) []; Keep (Drain [0]); Ask (DoWrite 1 [data 2; data 3; data 4]) [1;
+    2; 3];
       Ask (DoWrite 0 [data 5]) []] =
     Some [Write 0 [data 1] Ok; Write 1 [data 2; data 3; data 4] Ok; Write 0 [data 5] (Refused NoSpace)] ∧
   with_places 6 [Ask (DoWrite 0 [data 1; data 2; data 3]) []; Ask DoFlush [0; 1; 2]; Keep (Drain []);

@@ -12,7 +12,7 @@ from scheduler_bugs import built
 
 from conformance.cli import main
 from support.proved_disk import FIRST_FAILURE, PROGRAM, call
-from support.proved_server import BLOCK, connected, counted
+from support.proved_server import BLOCK, asked, connected, counted
 from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
 
 ROOT = Path(__file__).parents[2]
@@ -199,10 +199,10 @@ def test_mirrors_that_nobody_answers_for_lose_nothing(tmp_path: Path) -> None:
     assert not client.one(FLUSH).error
     assert not client.one(WRITE, 0, data=bytes([2]) * BLOCK).error
     for device in (0, 1):
-        call("fail", disk, device)
+        assert asked(disk, {"op": "fail", "device": device})["ok"]
     assert client.one(FLUSH).error
     for device in (0, 1):
-        call("return", disk, device)
+        assert asked(disk, {"op": "return", "device": device})["ok"]
     assert number(client, 0) == 2
     assert not client.one(FLUSH).error
     assert number(served.again("kill"), 0) == 2
