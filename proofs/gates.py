@@ -30,7 +30,7 @@ MOST_SECONDS = 40  # of CPU time, per file
 MOST_TRUSTED = {
     "oracle": 300,
     "disk": 771,  # what maps the parity of the proof, flushes in a thread, and write-back included
-    "mirrors": 408,  # several devices
+    "mirrors": 410,  # several devices
     "seals": 35,  # the digests by which they know what has rotted
     "parity": 68,  # pieces of blocks, and bytes that stand for vectors of the proof
     "server": 435,

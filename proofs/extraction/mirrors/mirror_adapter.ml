@@ -33,9 +33,11 @@ let reopen state =
   state.disk <- (try Some (Adapter.opened ?kept:state.kept state.prefix (Mirror_set.recover (set state)))
     with Mirror_set.Lost -> None)
 
+(* With the power goes all of it. *)
+let power_off state = state.disk <- None; state.kept <- None
+
 let crash state =
-  state.disk <- None;
-  state.kept <- None;
+  power_off state;
   each_device (set state) (fun d -> Device.power_cut d state.random);
   reopen state
 
@@ -93,7 +95,7 @@ let request state message =
 let answer state message =
   let cut_after = Option.map (fun set -> set.Mirror_set.cut_after) state.set in
   try Adapter.with_cut cut_after (request state) message with
-  | Device.Power_cut -> state.disk <- None; Adapter.cut_short
+  | Device.Power_cut -> power_off state; Adapter.cut_short
 
 (* On a new disk in a temporary folder. *)
 let serve ~folder ~records ~trees ~prefix ~seed ~parity ~count =
