@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import cutting_target
 import pytest
@@ -11,12 +12,14 @@ from kill_server import Server
 from scheduler_bugs import built
 
 from conformance.cli import main
+from conformance.targets.process import ProcessTarget
 from support.proved_disk import FIRST_FAILURE, PROGRAM, call
 from support.proved_server import BLOCK, asked, connected, counted
 from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = 64
+SHORT_LOG = "--profile prefix --log-records 4"
 
 
 def judged(target: str, traces: int) -> tuple[int, str]:
@@ -219,3 +222,27 @@ def test_a_kill_leaves_a_prefix(served: Prefix) -> None:
     found = {number(client, lba) for lba in range(BLOCKS)}
     assert len(found) == 1
     assert found.pop() > 0
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 11])
+def test_a_torn_word_of_a_name_does_no_harm(seed: int) -> None:
+    """Recovery reads a name before it compares the digest: its words may be anything."""
+    chosen = Random(seed)
+    with closing(
+        ProcessTarget(f"{PROGRAM} adapter --mirrors 3 {SHORT_LOG} --seed {seed}")
+    ) as target:
+
+        def ask(op: str, **fields: object) -> bool:
+            return bool(target.request({"op": op, **fields})["ok"])
+
+        def write(lba: int, blocks: int) -> bool:
+            return ask("write", lba=lba, data=chosen.randbytes(blocks * BLOCK))
+
+        assert ask("create", blocks=300)
+        assert all(write(*where) for where in [(0, 300), (0, 150), (150, 75), (299, 1)])
+        assert ask("snapshot", name="a".rjust(64, "_"))
+        assert write(210, 1)
+        assert not ask("snapshot", name="b".rjust(64, "_"), cut={"after": 4, "seed": seed})
+        assert ask("crash")
+        assert ask("read", lba=0, count=300)
+        target.request({"op": "bye"})
