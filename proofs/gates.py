@@ -29,8 +29,8 @@ MOST_COLUMNS = 110
 MOST_SECONDS = 40  # of CPU time, per file
 MOST_TRUSTED = {
     "oracle": 300,
-    "disk": 768,  # what maps the parity of the proof, flushes in a thread, and write-back included
-    "mirrors": 401,  # several devices
+    "disk": 771,  # what maps the parity of the proof, flushes in a thread, and write-back included
+    "mirrors": 410,  # several devices
     "seals": 35,  # the digests by which they know what has rotted
     "parity": 68,  # pieces of blocks, and bytes that stand for vectors of the proof
     "server": 435,

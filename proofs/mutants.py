@@ -73,6 +73,8 @@ NEAREST = {
     "PipelinedProgress.v": "PipelinedProgress",
     "WriteBack.v": "WriteBackRefinement",
     "WriteBackPlaces.v": "WriteBackProgress",
+    "WriteBackLeg.v": "WriteBackLegRefinement",
+    "WriteBackLegProgress.v": "WriteBackLegProgress",
 }
 
 

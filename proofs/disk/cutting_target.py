@@ -4,6 +4,7 @@ conformance run --target python:proofs.disk.cutting_target:open_target --traces 
 conformance run --target python:proofs.disk.cutting_target:open_trees --traces 200
 conformance run --target python:proofs.disk.cutting_target:open_mirrors --traces 200
 conformance run --target python:proofs.disk.cutting_target:open_prefix --traces 200
+conformance run --target python:proofs.disk.cutting_target:open_prefix_raid5 --traces 200
 
 A power cut tears blocks: of each sector the old or a new content survives (`device.ml`). The names
 of snapshots are made long, so that their log records take two sectors and differ in the second one.
@@ -104,3 +105,30 @@ def open_raid6(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_raid6.knobs = {"devices": [4, 5, 6], **LEGS}  # type: ignore[attr-defined]
+
+
+WRITE_BACK = " --profile prefix"
+
+
+def open_prefix_mirrors(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on mirrors, with write-back."""
+    return on_legs(f"--mirrors {options.get('mirrors', 2)}{WRITE_BACK}", options)
+
+
+open_prefix_mirrors.knobs = open_mirrors.knobs  # type: ignore[attr-defined]
+
+
+def open_prefix_raid5(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on devices with parity, of which one may fail, with write-back."""
+    return on_legs(f"--raid5 {options.get('devices', 3)}{WRITE_BACK}", options)
+
+
+open_prefix_raid5.knobs = open_raid5.knobs  # type: ignore[attr-defined]
+
+
+def open_prefix_raid6(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on devices with parity, of which two may fail, with write-back."""
+    return on_legs(f"--raid6 {options.get('devices', 4)}{WRITE_BACK}", options)
+
+
+open_prefix_raid6.knobs = open_raid6.knobs  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ From LogDisk Require TreeDiskWitnesses TreeBlocksWitnesses SharedTreeCursor Tree
 From LogDisk Require ByteBlocks ProvedDiskExecution ProvedDiskLongRecords.
 From LogDisk Require LegDiskExecution LegDiskRaid LegDiskRot LegDiskProgressWitnesses LegDiskResync
   TreeRecoveryWitnesses PipelinedDiskWitnesses PipelinedServer
-  PipelinedProgressWitnesses ServedDiskExecution WriteBackWitnesses WriteBackServed
+  PipelinedProgressWitnesses ServedDiskExecution WriteBackWitnesses WriteBackServed WriteBackLegWitnesses
   ServedDiskProgressWitnesses ServedDiskPowerWitnesses.
 
 Import LogStructured Trees Forest Codes Legs Whole Running OnBlocks OnDevice RunningTrees Delayed Rotten.
@@ -65,7 +65,11 @@ Definition all_theorems :=
    @raid5_tree_disk_execution, @raid6_tree_disk_execution, @served_raid5_tree_disk_execution,
    @write_back_disk_refines_contract, @write_back_tree_disk_refines_contract,
    @served_write_back_disk_refines_contract, @served_write_back_tree_disk_refines_contract,
-   @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_disk_execution,
+   @write_back_leg_disk_refines_contract, @write_back_tree_leg_disk_refines_contract,
+   @write_back_mirrored_disk_refines_contract, @write_back_raid_disk_refines_contract,
+   @served_write_back_leg_disk_refines_contract,
+   @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_leg_flush_answered,
+   @write_back_tree_leg_flush_answered, @write_back_disk_execution, @write_back_mirrored_disk_execution,
    @read_repairs, @rotten_reads_happen, @rotten_disk_execution, @rotten_tree_disk_execution,
    @rotten_raid5_disk_execution).
 Print Assumptions all_theorems.
@@ -181,6 +185,13 @@ Definition all_counterexamples :=
    @WriteBackServed.served_write_back_round_trip_needed, @WriteBackServed.served_write_back_digest_needed,
    @WriteBackServed.served_write_back_tree_round_trip_needed,
    @WriteBackServed.served_write_back_tree_digest_needed,
+   @WriteBackLegWitnesses.write_back_leg_is_not_ack, @WriteBackLegWitnesses.write_back_leg_round_trip_needed,
+   @WriteBackLegWitnesses.write_back_tree_leg_round_trip_needed,
+   @WriteBackLegWitnesses.delayed_writes_must_be_kept, @WriteBackLegWitnesses.write_back_leg_code_needed,
+   @WriteBackLegWitnesses.write_back_tree_leg_code_needed,
+   @WriteBackLegWitnesses.served_write_back_leg_round_trip_needed,
+   @WriteBackLegWitnesses.served_write_back_leg_code_needed,
+   @WriteBackLegWitnesses.lost_drain_needs_places,
    @LegDiskRot.rot_must_be_noticed, @LegDiskRot.tree_rot_must_be_noticed,
    @LegDiskRot.readable_pieces_needed, @LegDiskRot.tree_readable_pieces_needed,
    @LegDiskRot.nothing_repairs_it).

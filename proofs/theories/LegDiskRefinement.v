@@ -246,9 +246,9 @@ Definition devices_by v (es : list (entry block)) : devices := foldl (devices_af
 (** The states that the contract may be in, after [es]. *)
 Definition after v S es s' : Prop := ∃ s, S s ∧ recorded_run Ack spare v s es s'.
 
-Lemma recorded_run_app v s es s1 es' s2 :
-  recorded_run Ack spare v s es s1 → recorded_run Ack spare (devices_by v es) s1 es' s2 →
-  recorded_run Ack spare v s (es ++ es') s2.
+Lemma recorded_run_app p v s es s1 es' s2 :
+  recorded_run p spare v s es s1 → recorded_run p spare (devices_by v es) s1 es' s2 →
+  recorded_run p spare v s (es ++ es') s2.
 Proof. induction 1; simpl; [done|]. intros. econstructor; eauto. Qed.
 
 Lemma after_quiet v S s : S s → after v S [] s.

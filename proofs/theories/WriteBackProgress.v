@@ -94,8 +94,8 @@ Lemma blocks_reversed (ws : list (nat * list block)) :
   length (blocks_of (reverse ws)) = length (blocks_of ws).
 Proof. unfold blocks_of. rewrite fmap_reverse. apply Permutation_length. by rewrite reverse_Permutation. Qed.
 
-Lemma roomy_drain {A} (R : A → Prop) y z places k : roomy (y, z) →
-  (∀ x all, roomy x → ends_in R (k x all)) → ends_in R (drain D y z places k).
+Lemma roomy_drain {A} (R : A → Prop) y z places result : roomy (y, z) →
+  (∀ x all, roomy x → R (result x all)) → ends_in R (drain D y z places result).
 Proof.
   intros Hz Hk. unfold drain. destruct (delayed z) as [|w ws] eqn:Hws; [by apply Hk|].
   eapply ends_in_then; [apply (used_by_group kept)|]. intros [y' []] [Hshape Hbound]; simpl in *; apply Hk.
@@ -108,14 +108,17 @@ Lemma roomy_request x places q : roomy x →
   ends_in (λ o, roomy o.1.1) (delaying_request D shape_of room_of x places q).
 Proof.
   destruct x as [y z]. intros Hz.
-  assert (ends_in (λ o, roomy o.1.1) (after_drain D room_of y z places q)) as Hafter.
-  { apply roomy_drain; [done|]. intros [y1 z1] [] Hx; [|done]. destruct (uses_places q) eqn:Hq.
-    - eapply ends_in_then; [apply ends_anyhow|]. intros [[y' r] data] _. apply roomy_nothing.
+  assert (ends_in (λ o, roomy o.1.1) (below D room_of y z places q)) as Hbelow.
+  { unfold below. destruct (uses_places q) eqn:Hq.
+    - eapply ends_in_then; [apply ends_anyhow|]. intros [[y' r] data] _.
+      by destruct q; try done; apply roomy_nothing.
     - eapply ends_in_then; [by apply (kept_by_request kept)|]. intros [[y' r] data] Hy'.
-      by eapply roomy_as_many. }
-  destruct q as [lba bs|lba count|n|n|n| | |from lba count]; simpl; try done.
-  - destruct (may_delay _ _ _ _ _) eqn:Hmay; [|done]. by apply roomy_delay.
-  - eapply ends_in_then; [by apply (kept_by_request kept)|]. intros [[y' r] bs] Hy'. by eapply roomy_as_many.
+      destruct q; try done; by eapply roomy_as_many. }
+  assert (ends_in (λ o, roomy o.1.1) (when_drained D room_of y z places q)) as Hdrained.
+  { unfold when_drained. by destruct (delayed z). }
+  destruct q as [lba bs|lba count|n|n|n| | |from lba count]; try done.
+  - simpl. destruct (may_delay _ _ _ _ _) eqn:Hmay; [|done]. by apply roomy_delay.
+  - by apply roomy_drain.
 Qed.
 
 Lemma roomy_group x places ws : roomy x → ends_in (λ o, roomy o.1) (delaying_group shape_of x places ws).
@@ -129,9 +132,8 @@ Qed.
 Lemma roomy_maintain x v : roomy x → ends_in roomy (delaying_maintain D room_of spares_places x v).
 Proof.
   destruct x as [y z], v as [places|u]; simpl; intros Hz.
-  - assert (ends_in roomy (drain D y z places (λ x _, Done x))) as Hall by by apply roomy_drain.
-    destruct (delayed z); [apply roomy_nothing|done].
-  - destruct (delayed z).
+  - destruct (delayed z) eqn:Hws; [apply roomy_nothing|]. by apply roomy_drain.
+  - unfold counted_again. destruct (delayed z).
     + eapply ends_in_then; [apply ends_anyhow|]. intros y' _. apply roomy_nothing.
     + destruct (spares_places u) eqn:Hu; [|done].
       eapply ends_in_then; [by apply (kept_by_upkeep kept)|]. intros y' Hy'. by eapply roomy_as_many.
@@ -303,19 +305,16 @@ Definition maps_fit (y : memory) : Prop := ∃ bs,
     (used_middle (current y)) (next_mba (current y)))) = Some bs ∧
   is_Some (seal (put header_codec (S (serial y), (next_record y, length bs)))).
 
-(** Whatever happened to the disk: if nothing is under way, a flush writes all that is delayed, and is
-answered [Ok], with the first free places. Numbers are below the limit of words, and the maps go into a
-slot. *)
-Theorem flush_is_answered n c tr y z m :
-  blocks_laws → fresh (write_back_disk most) n c → shows (write_back_disk most) c tr (Idle (y, z), m) →
+(** If there are places for all that is delayed, a flush writes it and is answered [Ok], with the first free
+places. Numbers are below the limit of words, and the maps go into a slot. *)
+Lemma roomy_flush y z f d m :
+  blocks_laws → represents y f d → roomy shape drainable_now (y, z) →
   small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
   let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hc Hs Hsmall Hfit.
-  destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe _ _ _ _ _ Hc Hs)
-    as [[Hrange Hroom] (f&d&(m0&rs&Hdur&_&_&[_ Hbelow]&_)&_)]. simpl in *.
-  unfold after_drain, drain.
+  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) [Hrange Hroom] Hsmall Hfit. simpl in *.
+  unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
   { apply blocks_reversed. }
@@ -334,6 +333,17 @@ Proof.
     pose proof (log_positive _ _ _ _ _ _ _ Hdur). destruct Hsmall as [Hone _].
     apply delayed_go_into_log; lia. }
   done.
+Qed.
+
+(** Whatever happened to the disk: if nothing is under way, there are. *)
+Theorem flush_is_answered n c tr y z m :
+  blocks_laws → fresh (write_back_disk most) n c → shows (write_back_disk most) c tr (Idle (y, z), m) →
+  small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
+  let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
+    m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
+Proof.
+  intros laws Hc Hs. destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe
+    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_flush with f d.
 Qed.
 End Whole.
 
@@ -384,17 +394,14 @@ Proof.
     simpl. unfold T.walk_on. by destruct (ProvedTreeMaps.walk _ _ _).
 Qed.
 
-Theorem tree_flush_is_answered n c tr y z m :
-  blocks_laws → fresh (write_back_tree_disk most bits) n c →
-  shows (write_back_tree_disk most bits) c tr (Idle (y, z), m) →
+Lemma roomy_tree_flush y z f d m :
+  blocks_laws → tree_represents bits y f d → roomy T.shape tree_drainable_now (y, z) →
   small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
   let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
     (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hc Hs Hsmall Hfit.
-  destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
-    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
-  unfold after_drain, drain.
+  intros laws Hy [Hrange Hroom] Hsmall Hfit. simpl in *.
+  unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
   { apply blocks_reversed. }
@@ -416,5 +423,17 @@ Proof.
     { destruct Hy as (s0&x0&m1&[(m0&rs&Hdur&_) _]&_). by apply (log_positive _ _ _ _ _ _ _ Hdur). }
     destruct Hsmall as [Hone _]. apply delayed_go_into_log; lia. }
   done.
+Qed.
+
+Theorem tree_flush_is_answered n c tr y z m :
+  blocks_laws → fresh (write_back_tree_disk most bits) n c →
+  shows (write_back_tree_disk most bits) c tr (Idle (y, z), m) →
+  small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
+  let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
+    (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
+Proof.
+  intros laws Hc Hs.
+  destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
+    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_tree_flush with f d.
 Qed.
 End Trees.

@@ -142,18 +142,22 @@ Proof.
 Qed.
 
 (** A drain: a power cut leaves what may survive; in the end the device has all delayed writes, or none. *)
-Lemma crash_safe_drain {A} (P : contents block → Prop) (Q : A → medium block → Prop) y z places k f s :
+Lemma crash_safe_drain {A} (P : contents block → Prop) (Q : A → medium block → Prop) y z places result f s :
   idle (y, z) f s → (∀ f, left_here s f → P f) →
-  (∀ x all f, idle x f s → (all = true → delayed x.2 = []) → crash_safe P Q (k x all) (Medium f [])) →
-  crash_safe P Q (drain D y z places k) (Medium f []).
+  (∀ x all f, idle x f s → (all = true → delayed x.2 = []) → Q (result x all) (Medium f [])) →
+  crash_safe P Q (drain D y z places result) (Medium f []).
 Proof.
-  intros Hz HP Hk. unfold drain. destruct (delayed z) as [|w ws] eqn:Hws; [by apply Hk|].
+  intros Hz HP Hk. unfold drain.
+  assert (safe P (Medium f [])) as Hidle.
+  { intros f' Hf'. by apply HP, (idle_found (y, z) f s Hz). }
+  destruct (delayed z) as [|w ws] eqn:Hws; [by split; [|apply Hk]|].
   destruct Hz as (d&Hy&Hsize&Hon&Hnow&Hd&Hd'&Hright). simpl in *. rewrite Hws in Hnow.
   eapply crash_safe_then.
   - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_group _ _ _ _ programs_safe)].
     intros f' [Hf'|[_ Hf']]; apply HP; exists (shape_of y); [by exists d|exists (now s)].
     by rewrite Hnow in *.
-  - intros [y' all] m _ (f'&->&Hshape&_&Hy'). simpl in *. destruct all; apply Hk; try done.
+  - intros [y' all] m Hleft (f'&->&Hshape&_&Hy'). simpl in *. split; [done|]. destruct all; apply Hk;
+      try done.
     + apply (idle_nothing y' _ f' (now s)); [done|done|by rewrite Hnow|by rewrite Hshape|done..].
     + exists d. simpl. rewrite Hws, Hshape. split_and!; done.
 Qed.
@@ -176,28 +180,30 @@ Proof.
   intros Hon. destruct q; try (left; split; [done|by left]). right. by do 3 eexists.
 Qed.
 
-Lemma crash_safe_after_drain y z places q f s : idle (y, z) f s →
+Lemma performed_change y z q r data : (∀ from lba count, q ≠ DoRead from lba count) →
+  performed_below room_of z q (y, r, data) =
+  (y, if uses_places q then nothing_delayed room_of y else z, r, data).
+Proof. intros Hq. destruct q as [| | | | | | |from lba count]; try done. by destruct (Hq from lba count). Qed.
+
+Lemma crash_safe_when_drained y z places q f s : idle (y, z) f s →
   (∀ from lba count, q ≠ DoRead from lba count) →
-  crash_safe (cut_left s q) (answered_in s q) (after_drain D room_of y z places q) (Medium f []).
+  crash_safe (cut_left s q) (answered_in s q) (when_drained D room_of y z places q) (Medium f []).
 Proof.
-  intros Hz Hq. pose proof Hz as (_&_&_&Hon&_&_&Hnow&_).
-  apply crash_safe_drain with s; [done|intros f'; by apply found_cut|].
-  intros [y1 z1] [] f1 Hx Hnone.
+  intros Hz Hq. pose proof Hz as (d&Hy&Hsize&Hon&Heq&Hd&Hnow&Hright). simpl in *.
+  unfold when_drained. destruct (delayed z) eqn:Hnone.
   2:{ split; [intros f' Hf'; apply found_cut; [done..|]; by eapply idle_found|].
-      exists s. split; [|by exists f1]. destruct (unknown_prefix s q Hon) as [?|(?&?&?&->)]; [done|].
+      exists s. split; [|by exists f]. destruct (unknown_prefix s q Hon) as [?|(?&?&?&->)]; [done|].
       by destruct (Hq _ _ _ eq_refl). }
-  destruct Hx as (d&Hy1&Hsize&_&Heq&Hd&_&Hright). simpl in *. specialize (Hnone eq_refl).
-  rewrite Hnone in Heq. simpl in Heq.
-  eapply crash_safe_then.
+  simpl in Heq. eapply crash_safe_then.
   - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_request _ _ _ _ programs_safe)].
     intros f' (d'&Hd'&Hf'). destruct (step_cut_prefix s q Hon Hnow) as (s'&Hstep&Hsize'&_&Hin).
-    exists s'. split; [done|]. exists (shape_of y1), d'. split_and!; [by rewrite Hsize'| |done].
+    exists s'. split; [done|]. exists (shape_of y), d'. split_and!; [by rewrite Hsize'| |done].
     apply Hin. by rewrite Hsize, Heq.
-  - intros [[y2 r] data] m Hleft (f2&d2&->&Hshape&Hy2&Hstep). simpl in *.
+  - intros [[y2 r] data] m Hleft (f2&d2&->&Hshape&Hy2&Hstep). simpl in Hshape, Hy2, Hstep.
     destruct (step_prefix s _ d d2 q r data Hsize Hon Heq Hd Hstep) as (s'&Hstep'&Hsize'&Hon'&Hnow'&Hd2).
-    assert (idle (y2, if uses_places q then nothing_delayed room_of y2 else z1) f2 s') as Hidle.
+    assert (idle (y2, if uses_places q then nothing_delayed room_of y2 else z) f2 s') as Hidle.
     { destruct (uses_places q); eapply idle_nothing; try done; by rewrite Hshape. }
-    split; [done|]. exists s'. split; [done|]. by exists f2.
+    split; [done|]. rewrite performed_change by done. exists s'. split; [done|]. by exists f2.
 Qed.
 
 (** A read finds the newest data. *)
@@ -233,8 +239,8 @@ Lemma crash_safe_delaying y z places q f s : idle (y, z) f s →
 Proof.
   intros Hz. pose proof Hz as (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright).
   destruct q as [lba bs|lba count|n|n|n| | |from lba count];
-    try (by apply crash_safe_after_drain).
-  - unfold delaying_request. destruct (may_delay _ _ _ _ _) eqn:Hmay; [|by apply crash_safe_after_drain].
+    try (by apply crash_safe_when_drained).
+  - unfold delaying_request. destruct (may_delay _ _ _ _ _) eqn:Hmay; [|by apply crash_safe_when_drained].
     unfold may_delay in Hmay. apply andb_true_iff in Hmay as [Hfits%bool_decide_eq_true _].
     split; [intros f' Hf'; apply found_cut; [done..|]; by eapply idle_found|].
     exists (happens s (written (now s) lba bs) (buffered Prefix s (written (now s) lba bs))). split.
@@ -244,7 +250,12 @@ Proof.
       * by right.
       * by left.
       * by apply (delay_right z lba bs).
-  - unfold delaying_request. eapply crash_safe_then.
+  - apply crash_safe_drain with s; [done|intros f'; by apply found_cut|]. intros [y1 z1] [] f1 Hx Hnone.
+    + exists (happens s (now s) [exactly (now s)]). split; [done|]. exists f1. split; [done|].
+      destruct Hx as (d1&Hy1&Hsize1&_&Hnow1&_&_&Hright1). simpl in *. rewrite (Hnone eq_refl) in Hnow1.
+      simpl in Hnow1. apply (idle_nothing y1 z1 f1 d1); try done; [by apply Hnone|]. rewrite Hnow1. by left.
+    + exists s. split; [|by exists f1]. by split; [|left].
+  - eapply crash_safe_then.
     + eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_request _ _ _ _ programs_safe)].
       intros f' (d'&Hd'&Hf'). apply found_cut; [done..|]. exists (shape_of y), d'. split_and!; [done| |done].
       unfold outcomes in Hd'. simpl in Hd'. destruct (out_of_range _ _ _ ++ _); set_solver.
@@ -283,32 +294,23 @@ Qed.
 Lemma crash_safe_delaying_maintain x v f s : idle x f s →
   crash_safe (left_here s) (idle_then s) (delaying_maintain D room_of spares_places x v) (Medium f []).
 Proof.
-  intros Hx. destruct x as [y z], v as [places|u]; simpl.
-  - assert (delayed z = [] → idle (y, nothing_delayed room_of y) f s) as Hnothing.
-    { intros Hz. pose proof Hx as (d&Hy&Hsize&Hon&Hnow&Hd&_). simpl in *. rewrite Hz in Hnow.
-      by apply idle_nothing with d. }
-    assert (crash_safe (left_here s) (idle_then s) (drain D y z places (λ x _, Done x)) (Medium f []))
-      as Hall.
-    { apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _.
-      split; [by eapply idle_found|by exists f1]. }
-    destruct (delayed z); [|done]. split; [by eapply idle_found|]. exists f. by split; [|apply Hnothing].
-  - assert (∀ z' : Y → delay, idle (y, z) f s →
-      (∀ y' f' d, represents y' f' d → shape_of y' = shape_of y →
-        now s = written_all d (reverse (delayed z)) → exactly d ∈ survivors s → idle (y', z' y') f' s) →
-      crash_safe (left_here s) (idle_then s) (then_ (run_upkeep D y u) (λ y, Done (y, z' y))) (Medium f []))
-      as Hbelow.
-    { intros z' (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright) Hz'. eapply crash_safe_then.
-      - eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_upkeep _ _ _ _ programs_safe)].
-        intros f' Hf'. by exists (shape_of y), d.
-      - intros y' m Hleft (f'&->&Hshape&Hy'). split; [done|]. exists f'. split; [done|].
-        by apply (Hz' y' f' d). }
-    pose proof Hx as (_&_&Hsize&Hon&_&_&Hin&Hright). simpl in *.
-    destruct (delayed z) as [|w ws] eqn:Hws.
-    + apply Hbelow; [done|]. intros y' f' d Hy' Hshape Hnow Hd.
-      apply (idle_nothing y' _ f' d); try done; by rewrite Hshape.
-    + destruct (spares_places u); [|split; [by eapply idle_found|by exists f]].
-      apply (Hbelow (λ _, z)); [done|]. intros y' f' d Hy' Hshape Hnow Hd. exists d. simpl.
-      rewrite Hshape, Hws. by split_and!.
+  intros Hx. destruct x as [y z]. pose proof Hx as (d&Hy&Hsize&Hon&Hnow&Hd&Hin&Hright). simpl in *.
+  assert (∀ y' f', represents y' f' d → shape_of y' = shape_of y →
+    idle (y', counted_again room_of y' z) f' s) as Hagain.
+  { intros y' f' Hy' Hshape. unfold counted_again. destruct (delayed z) as [|w ws] eqn:Hws.
+    - apply (idle_nothing y' _ f' d); try done. by rewrite Hshape.
+    - exists d. simpl. rewrite Hshape, Hws. by split_and!. }
+  assert (safe (left_here s) (Medium f [])) as Hleft by by eapply idle_found.
+  destruct v as [places|u]; simpl.
+  - destruct (delayed z) eqn:Hws.
+    + split; [done|]. exists f. split; [done|]. specialize (Hagain y f Hy eq_refl).
+      unfold counted_again in Hagain. by rewrite Hws in Hagain.
+    + apply crash_safe_drain with s; [done|done|]. intros x all f1 Hx1 _. by exists f1.
+  - destruct (match delayed z with [] => true | _ => spares_places u end); [|split; [done|by exists f]].
+    eapply crash_safe_then.
+    + eapply crash_safe_mono; [|intros ? ? HQ; exact HQ|by apply (safe_upkeep _ _ _ _ programs_safe)].
+      intros f' Hf'. by exists (shape_of y), d.
+    + intros y' m Hm (f'&->&Hshape&Hy'). split; [done|]. exists f'. split; [done|]. by apply Hagain.
 Qed.
 
 (** ** Every step *)

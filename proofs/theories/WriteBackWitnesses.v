@@ -22,12 +22,13 @@ Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) 
    Ask (DoRead Live 0 3) [];                       (* the newest data *)
    CutUpkeep (Below Collect) 0 KeepAll; Ask (DoRead Live 0 3) [];  (* all are lost *)
    AskGroup [(0, [data 1]); (1, [data 2])] []; Ask (DoRead Live 0 3) [];
-   Ask (DoSnapshot "s") [0; 1];                    (* the snapshot has them *)
+   Ask (DoSnapshot "s") [];                        (* while writes are delayed, it is not taken *)
+   Keep (Drain [0; 1]); Ask (DoSnapshot "s") [];   (* the snapshot has them *)
    Ask (DoWrite 0 [data 4]) []; Ask (DoRead (Named "s") 0 2) [];
    Ask DoFlush [0]; Ask DoFlush [2];               (* the first place is in use *)
    CutUpkeep (Below Collect) 0 LoseAll; Ask (DoRead Live 0 2) [];  (* what was flushed survives *)
    Ask (DoWrite 2 [data 5]) []; Ask (DoWrite 2 [data 6]) [];
-   CutIn (DoSnapshot "t") [3; 4] 4 KeepAll;        (* the writes survive, the snapshot was not taken *)
+   CutIn DoFlush [3; 4] 4 KeepAll;                 (* the writes survive *)
    Ask (DoRead Live 0 3) []; Ask (DoRead (Named "t") 0 1) [];
    Ask (DoWrite 1 [data 7]) []; CutUpkeep (Drain [5]) 3 TearOnly;  (* the record without its data *)
    Ask (DoRead Live 0 3) [];
@@ -36,7 +37,7 @@ Definition delayed_life : list (@event_in_life small (@delaying_upkeep upkeep)) 
    AskGroup [(0, [data 1; data 2]); (2, [data 3; data 4])] [];     (* too many: none is delayed *)
    Keep (Below Checkpoint); Keep (Below Collect);
    Ask (DoWrite 1 [data 8]) [];                    (* no room for three more: both are written *)
-   Ask (DoWrite 0 [data 9; data 10; data 11]) [5; 3; 4; 7];
+   Keep (Drain [5]); Ask (DoWrite 0 [data 9; data 10; data 11]) [3; 4; 7];
    Keep (Below Collect); Ask (DoWrite 3 [data 12]) [];
    Keep (Below (Clean [(0, 6)])); Ask DoFlush [6]; (* the place was kept for the delayed write *)
    Ask DoRestart []; Ask (DoRead Live 0 4) []].
@@ -47,9 +48,10 @@ Definition delayed_shows : list (event (@block small)) :=
    Read Live 0 3 Ok [data 3; data 2; data 0];
    Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 0; data 0; data 0];
    Write 0 [data 1] Ok; Write 1 [data 2] Ok; Read Live 0 3 Ok [data 1; data 2; data 0];
-   Snapshot "s" Ok; Write 0 [data 4] Ok; Read (Named "s") 0 2 Ok [data 1; data 2];
+   Snapshot "s" UnknownOutcome; Snapshot "s" Ok; Write 0 [data 4] Ok; Read (Named "s") 0 2 Ok [data 1;
+     data 2];
    Flush UnknownOutcome; Flush Ok; Crash CutShort; Crash Ok; Read Live 0 2 Ok [data 4; data 2];
-   Write 2 [data 5] Ok; Write 2 [data 6] Ok; Snapshot "t" CutShort; Crash Ok;
+   Write 2 [data 5] Ok; Write 2 [data 6] Ok; Flush CutShort; Crash Ok;
    Read Live 0 3 Ok [data 4; data 2; data 6]; Read (Named "t") 0 1 (Refused NoSuchSnapshot) [];
    Write 1 [data 7] Ok; Crash CutShort; Crash Ok; Read Live 0 3 Ok [data 4; data 2; data 6];
    Write 2 [data 13] Ok; Crash CutShort; Crash Ok; Read Live 2 1 Ok [data 13];
@@ -77,7 +79,7 @@ Theorem write_back_round_trip_needed : ¬ implements (@write_back_disk forgetful
 Proof.
   intros Himp. destruct (@life_shows forgetful _ _ _ _ _ _ (write_back_programs 3) (0, 0)
     (Geometry 10 4 2 6 2 2)
-    [Ask (DoWrite 9 [one]) []; Ask DoRestart [0]; Ask (DoRead Live 9 1) []]
+    [Ask (DoWrite 9 [one]) []; Keep (Drain [0]); Ask DoRestart []; Ask (DoRead Live 9 1) []]
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
     [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
@@ -103,7 +105,7 @@ Theorem write_back_tree_round_trip_needed : ¬ implements (@write_back_tree_disk
 Proof.
   intros Himp. destruct (@life_shows forgetful _ _ _ _ _ _ (write_back_tree_programs 3 1) (3, 15)
     (Geometry 10 4 4 6 2 2)
-    [Ask (DoWrite 9 [one]) []; Ask DoRestart [0]; Ask (DoRead Live 9 1) []]
+    [Ask (DoWrite 9 [one]) []; Keep (Drain [0]); Ask DoRestart []; Ask (DoRead Live 9 1) []]
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows);
     [apply small_unread; simpl; lia|by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
@@ -139,7 +141,8 @@ Definition with_places (n : nat) (es : list (@event_in_life small (@delaying_upk
 Theorem room_needed :
   with_places 2 [Ask (DoWrite 0 [data 1]) []; Ask DoFlush [0]; Ask (DoWrite 1 [data 2; data 3]) [1]] =
     Some [Write 0 [data 1] Ok; Flush Ok; Write 1 [data 2; data 3] (Refused NoSpace)] ∧
-  with_places 4 [Ask (DoWrite 0 [data 1]) []; Ask (DoWrite 1 [data 2; data 3; data 4]) [0; 1; 2; 3];
+  with_places 4 [Ask (DoWrite 0 [data 1]) []; Keep (Drain [0]); Ask (DoWrite 1 [data 2; data 3; data 4]) [1;
+    2; 3];
       Ask (DoWrite 0 [data 5]) []] =
     Some [Write 0 [data 1] Ok; Write 1 [data 2; data 3; data 4] Ok; Write 0 [data 5] (Refused NoSpace)] ∧
   with_places 6 [Ask (DoWrite 0 [data 1; data 2; data 3]) []; Ask DoFlush [0; 1; 2]; Keep (Drain []);

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import cutting_target
 import pytest
@@ -11,12 +12,14 @@ from kill_server import Server
 from scheduler_bugs import built
 
 from conformance.cli import main
+from conformance.targets.process import ProcessTarget
 from support.proved_disk import FIRST_FAILURE, PROGRAM, call
-from support.proved_server import BLOCK, connected, counted
+from support.proved_server import BLOCK, asked, connected, counted
 from support.serving.nbd_client import FLUSH, FUA, READ, WRITE, Client
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = 64
+SHORT_LOG = "--profile prefix --log-records 4"
 
 
 def judged(target: str, traces: int) -> tuple[int, str]:
@@ -32,6 +35,9 @@ def judged(target: str, traces: int) -> tuple[int, str]:
         f"exec:{PROGRAM} adapter --profile prefix",
         f"exec:{PROGRAM} adapter --profile prefix --trees",
         "python:proofs.disk.cutting_target:open_prefix",
+        "python:proofs.disk.cutting_target:open_prefix_mirrors",
+        "python:proofs.disk.cutting_target:open_prefix_raid5",
+        "python:proofs.disk.cutting_target:open_prefix_raid6",
     ],
 )
 def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +61,37 @@ def test_the_kit_finds_what_is_broken(file: str, old: str, new: str, tmp_path: P
     assert status == 1, output
 
 
+def test_delayed_writes_stay_while_no_mirror_answers() -> None:
+    """They go with the power, and not with the last member."""
+    with closing(cutting_target.open_prefix_mirrors({"records": 16})) as target:
+
+        def ask(op: str, **fields: object) -> dict[str, object]:
+            return target.request({"op": op, **fields})
+
+        def read() -> object:
+            return ask("read", lba=0, count=1).get("data")
+
+        first, second, third = (bytes([byte]) * BLOCK for byte in b"abc")
+        assert "fua" not in ask("hello", protocol=1)["capabilities"]  # type: ignore[operator]
+        ask("create", blocks=BLOCKS)
+        assert ask("write", lba=0, data=first)["ok"]
+        assert ask("flush")["ok"]
+        assert ask("write", lba=0, data=second)["ok"]
+        for device in (0, 1):
+            ask("fail", device=device)
+        assert ask("flush")["error"] == "unknown-outcome"
+        assert ask("read", lba=0, count=1)["error"] == "data-lost"
+        for device in (0, 1):
+            ask("return", device=device)
+        assert read() == second
+        assert ask("flush")["ok"]
+        assert ask("write", lba=0, data=third)["ok"]
+        assert read() == third
+        ask("crash")
+        assert read() == second
+        target.request({"op": "bye"})
+
+
 def test_the_adapter_answers_before_it_writes() -> None:
     with closing(cutting_target.open_prefix({"records": 16})) as target:
         hello = target.request({"op": "hello", "protocol": 1})
@@ -72,13 +109,6 @@ def test_the_adapter_answers_before_it_writes() -> None:
         assert after["device_flushes"] - before["device_flushes"] == 1
         assert after["device_writes"] - before["device_writes"] == 21
         target.request({"op": "bye"})
-
-
-def test_it_is_for_one_device(tmp_path: Path) -> None:
-    call("create", tmp_path / "m", "--blocks", BLOCKS, "--mirrors", 2)
-    socket = tmp_path / "nbd.sock"
-    call("serve", tmp_path / "m", "--socket", socket, "--profile", "prefix", status=1)
-    call("adapter", "--mirrors", 2, "--profile", "prefix", status=2)
 
 
 class Prefix:
@@ -163,6 +193,25 @@ def test_a_server_that_ends_flushes(served: Prefix) -> None:
     assert number(served.again("terminate"), 5) == 7
 
 
+def test_mirrors_that_nobody_answers_for_lose_nothing(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    call("create", disk, "--blocks", BLOCKS, "--mirrors", 2)
+    served = Prefix(tmp_path)
+    client = served.client
+    assert not client.one(WRITE, 0, data=bytes([1]) * BLOCK).error
+    assert not client.one(FLUSH).error
+    assert not client.one(WRITE, 0, data=bytes([2]) * BLOCK).error
+    for device in (0, 1):
+        assert asked(disk, {"op": "fail", "device": device})["ok"]
+    assert client.one(FLUSH).error
+    for device in (0, 1):
+        assert asked(disk, {"op": "return", "device": device})["ok"]
+    assert number(client, 0) == 2
+    assert not client.one(FLUSH).error
+    assert number(served.again("kill"), 0) == 2
+    served.close("terminate")
+
+
 def test_a_kill_leaves_a_prefix(served: Prefix) -> None:
     """More is written than may be delayed: some of it survives, and no later write without the
     earlier ones."""
@@ -173,3 +222,27 @@ def test_a_kill_leaves_a_prefix(served: Prefix) -> None:
     found = {number(client, lba) for lba in range(BLOCKS)}
     assert len(found) == 1
     assert found.pop() > 0
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 11])
+def test_a_torn_word_of_a_name_does_no_harm(seed: int) -> None:
+    """Recovery reads a name before it compares the digest: its words may be anything."""
+    chosen = Random(seed)
+    with closing(
+        ProcessTarget(f"{PROGRAM} adapter --mirrors 3 {SHORT_LOG} --seed {seed}")
+    ) as target:
+
+        def ask(op: str, **fields: object) -> bool:
+            return bool(target.request({"op": op, **fields})["ok"])
+
+        def write(lba: int, blocks: int) -> bool:
+            return ask("write", lba=lba, data=chosen.randbytes(blocks * BLOCK))
+
+        assert ask("create", blocks=300)
+        assert all(write(*where) for where in [(0, 300), (0, 150), (150, 75), (299, 1)])
+        assert ask("snapshot", name="a".rjust(64, "_"))
+        assert write(210, 1)
+        assert not ask("snapshot", name="b".rjust(64, "_"), cut={"after": 4, "seed": seed})
+        assert ask("crash")
+        assert ask("read", lba=0, count=300)
+        target.request({"op": "bye"})

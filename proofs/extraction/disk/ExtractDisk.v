@@ -13,7 +13,7 @@ Extract Inlined Constant Nat.eq_dec => "Int.equal".
 Extract Inlined Constant numbers.Nat.eq_dec => "Int.equal".
 Extract Inlined Constant string_eq_dec => "Stdlib.String.equal".
 Extract Inlined Constant Ascii.nat_of_ascii => "Stdlib.Char.code".
-Extract Inlined Constant Ascii.ascii_of_nat => "Stdlib.Char.chr".
+Extract Inlined Constant Ascii.ascii_of_nat => "(fun n -> Stdlib.Char.chr (n land 255))".
 Extract Inlined Constant length => "Stdlib.List.length".
 
 (* Only the stack and the speed: the definitions recur as deep as a list is long, and count in unary. *)
@@ -47,4 +47,4 @@ Extraction "proved_core.ml" perform write_group maintain recover format first_fr
   tree_maintain tree_recover tree_format tree_shape tree_log tree_slot tree_is_free tree_first_free tree_in_use
   tree_listing tree_live_blocks walks next_step walk_on node_count next_job
   spare_address tree_spare_address then_ delaying_request delaying_group delaying_maintain nothing_delayed
-  may_delay blocks_delayed delay_room tree_delay_room spares_places.
+  delayed_again may_delay blocks_delayed delay_room tree_delay_room spares_places.

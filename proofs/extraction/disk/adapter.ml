@@ -47,7 +47,7 @@ let form ~trees ~records blocks ~on_legs =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
   Plan.form ~trees ~on_legs ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
 
-let opened prefix disk = if prefix then Engine.write_back disk else disk
+let opened ?kept prefix disk = if prefix then Engine.write_back ?kept disk else disk
 
 let create state blocks =
   let form = form ~trees:state.trees ~records:state.records blocks ~on_legs:false in

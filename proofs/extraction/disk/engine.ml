@@ -37,7 +37,11 @@ let with_memory medium = function
 let recover medium = with_memory medium (medium.Maps.run Maps.program_to_recover)
 let format medium form = with_memory medium (Maps.format medium form)
 
-let write_back disk = disk.delay <- Some (Maps.nothing_delayed disk.memory); disk
+(* What was delayed while the power stayed on still is. *)
+let write_back ?kept disk =
+  let none = Maps.nothing_delayed disk.memory in
+  disk.delay <- Some (Option.fold ~none ~some:(fun kept -> delayed_again Bytes_blocks.blocks kept none) kept);
+  disk
 let keep disk (memory, delay) = disk.memory <- memory; disk.delay <- Some delay
 
 let maintain disk upkeep =

@@ -115,8 +115,7 @@ let adapter disk log folder records seed trees prefix layout =
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
-    | Some _ when prefix -> fail wrong_usage "the profile prefix is for a disk on one device"
-    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~seed ~parity ~count
+    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~prefix ~seed ~parity ~count
     | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~prefix ~seed)
 
 let serve folder socket no_sync no_pipeline prefix log =

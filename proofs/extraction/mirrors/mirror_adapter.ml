@@ -2,44 +2,52 @@
 
 open Proved_core
 
-type t = { folder : string; random : Random.State.t; records : int; trees : bool; count : int; parity : int;
+type t = { folder : string; random : Random.State.t; records : int; trees : bool; prefix : bool; count : int; parity : int;
   mutable set : Mirror_set.t option;
+  mutable kept : delay option;  (* with write-back: what was delayed when the last member was lost *)
   mutable disk : Engine.t option  (* none while no member answers, and after a power cut *) }
 
 let set state =
   match state.set with Some set -> set | None -> Adapter.bad "there is no disk: create comes first"
 
-let close state = Option.iter Mirror_set.close state.set; state.set <- None; state.disk <- None
+let close state = Option.iter Mirror_set.close state.set; state.set <- None; state.kept <- None; state.disk <- None
 
 let create state blocks =
   let form = Adapter.form ~trees:state.trees ~records:state.records blocks ~on_legs:true in
   close state;
   Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
   let set, disk = Mirror_set.create ~sync:false ~parity:state.parity state.folder ~count:state.count form in
-  state.set <- Some set; state.disk <- Some disk
+  state.set <- Some set; state.disk <- Some (Adapter.opened state.prefix disk)
 
 (* Every device that there was, for the counters. *)
 let devices set = set.Mirror_set.gone @ List.filter_map Fun.id (Array.to_list set.Mirror_set.devices)
 
 let each_device set action = Array.iter (Option.iter action) set.Mirror_set.devices
 
+(* The memory is forgotten with the last member, but for what is delayed: that was answered. *)
+let forget state = Option.iter (fun disk -> state.kept <- disk.Engine.delay) state.disk; state.disk <- None
+
 (* The disk as recovery finds it; none while no member answers. *)
 let reopen state =
-  state.disk <- (try Some (Mirror_set.recover (set state)) with Mirror_set.Lost -> None)
+  forget state;
+  state.disk <- (try Some (Adapter.opened ?kept:state.kept state.prefix (Mirror_set.recover (set state)))
+    with Mirror_set.Lost -> None)
+
+(* With the power goes all of it. *)
+let power_off state = state.disk <- None; state.kept <- None
 
 let crash state =
-  state.disk <- None;
+  power_off state;
   each_device (set state) (fun d -> Device.power_cut d state.random);
   reopen state
 
 let lost = Adapter.refusal "data-lost" "no device that has all data answers"
 let unknown = Adapter.refusal "unknown-outcome" "no device that has all data answers"
 
-(* The memory is forgotten with the last member: what comes next is what recovery finds. *)
 let unless_lost state answer action =
   match state.disk with
   | None -> answer
-  | Some disk -> ( try action disk with Mirror_set.Lost -> state.disk <- None; answer)
+  | Some disk -> ( try action disk with Mirror_set.Lost -> forget state; answer)
 
 let device state message =
   let i = Adapter.integer "device" message in
@@ -65,7 +73,8 @@ let request state message =
   let ok = Adapter.ok [] in
   match Adapter.text "op" message with
   | "hello" ->
-      Adapter.hello ~more:[ "fua"; "device" ]
+      Adapter.hello ~more:(if state.prefix then [ "device" ] else [ "fua"; "device" ])
+        ~profile:(if state.prefix then "prefix" else "ack")
         ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (if state.parity > 0 then state.parity else state.count - 1)) ] ()
   | "bye" -> ok
   | "create" -> create state (Adapter.integer "blocks" message); ok
@@ -77,7 +86,7 @@ let request state message =
   | "replace" ->
       let i = device state message in
       fail state i;
-      (try Mirror_set.replace (set state) i with Mirror_set.Lost -> state.disk <- None); ok
+      (try Mirror_set.replace (set state) i with Mirror_set.Lost -> forget state); ok
   | "tick" -> ok
   | "settle" -> settle state
   | "restart" -> unless_lost state unknown (fun disk -> Adapter.answered (Engine.perform disk DoRestart))
@@ -86,13 +95,13 @@ let request state message =
 let answer state message =
   let cut_after = Option.map (fun set -> set.Mirror_set.cut_after) state.set in
   try Adapter.with_cut cut_after (request state) message with
-  | Device.Power_cut -> state.disk <- None; Adapter.cut_short
+  | Device.Power_cut -> power_off state; Adapter.cut_short
 
 (* On a new disk in a temporary folder. *)
-let serve ~folder ~records ~trees ~seed ~parity ~count =
+let serve ~folder ~records ~trees ~prefix ~seed ~parity ~count =
   let folder = Filename.concat folder (Printf.sprintf "proved-disk-%d-%d" (Unix.getpid ()) seed) in
   Unix.mkdir folder 0o700;
-  let state = { folder; random = Random.State.make [| seed |]; records; trees; count; parity; set = None; disk = None } in
+  let state = { folder; random = Random.State.make [| seed |]; records; trees; prefix; count; parity; set = None; kept = None; disk = None } in
   Fun.protect ~finally:(fun () ->
       close state;
       Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);

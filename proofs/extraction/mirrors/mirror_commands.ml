@@ -3,22 +3,23 @@
 open Cmdliner
 
 (* An engine goes on with what recovery found. A snapshot that is gone by then was deleted. *)
-let renew disk { Engine.memory; _ } =
+let renew disk { Engine.memory; delay; _ } =
   let left = Maps.listing memory in
   List.iter (fun (name, _) -> if not (List.mem_assoc name left) then Hashtbl.add disk.Engine.deleted name ())
     (Maps.listing disk.memory);
   disk.memory <- memory;
+  disk.delay <- delay;
   Scheduler.forget disk.scheduler
 
 (* Recovers the disk. While it is open, requests about its devices are answered too. *)
-let opened_mirrors ~sync folder action =
+let opened_mirrors ~sync ~prefix folder action =
   let set = Mirror_set.open_set ~sync folder in
   let close () = Fun.protect ~finally:(fun () -> Mirror_set.close set) (fun () -> Mirror_set.rest set) in
-  match Mirror_set.recover set with
+  match Adapter.opened prefix (Mirror_set.recover set) with
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
-      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0; trees = false;
-        count = Mirror_set.count set; parity = set.layout.parity; set = Some set; disk = Some disk } in
+      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0; trees = false; prefix;
+        kept = None; count = Mirror_set.count set; parity = set.layout.parity; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
         | "fail" | "return" | "replace" | "settle" ->
@@ -40,8 +41,7 @@ let opened_device ~sync ~pipeline ~prefix ?log file action =
 (* What to do: with requests in lines, in the end, and with the disk. *)
 let opened ~sync ~pipeline ~prefix ?log ~file folder action =
   if not (Mirror_set.exists folder) then opened_device ~sync ~pipeline ~prefix ?log file action
-  else if prefix then raise (Sys_error "the profile prefix is for a disk on one device")
-  else opened_mirrors ~sync folder action
+  else opened_mirrors ~sync ~prefix folder action
 
 let with_set folder action =
   if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));
