@@ -1,7 +1,8 @@
 """Mutants are drawn from the functions that run."""
 
 import drawn_mutants
-from drawn_mutants import PROOFS, explained, extracted, population
+from drawn_mutants import explained, extracted, population
+from mutants import PROOFS
 
 
 def test_each_mutant_changes_a_function_that_is_extracted() -> None:
