@@ -117,9 +117,16 @@ class Search:
         written = self._written
         if self.whole:
             return max(held(config.world.now, written) for config in self.configs)
+        known: dict[tuple[int, int], int] = {}  # by disk and block: configurations share most
+
+        def of_block(disk: int, lba: int) -> int:
+            if (disk, lba) not in known:
+                known[disk, lba] = held(self._disks.worlds[disk].now, written, lba)
+            return known[disk, lba]
+
         return max(
             sum(
-                max(held(self._disks.worlds[column.disk].now, written, lba) for column in columns)
+                max(of_block(column.disk, lba) for column in columns)
                 for lba, columns in config.blocks.items()
             )
             for config in self.configs
