@@ -152,15 +152,10 @@ def main() -> int:
         if counts["broken"] + counts["equivalent"] + counts["SURVIVES"] >= chosen.count:
             break
         broken = outcome(mutant)
-        kind = (
-            "ill-typed"
-            if broken == "ill-typed"
-            else "broken"
-            if broken
-            else "equivalent"
-            if str(mutant) in known
-            else "SURVIVES"
-        )
+        if broken:
+            kind = "ill-typed" if broken == "ill-typed" else "broken"
+        else:
+            kind = "equivalent" if str(mutant) in known else "SURVIVES"
         counts[kind] += 1
         if kind != "ill-typed":
             print(f"{kind:10} {mutant}  {known.get(str(mutant), broken)}", flush=True)

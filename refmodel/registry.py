@@ -94,7 +94,7 @@ def plan(engine: str, blocks: int, /, **options: Any) -> Shape:
 
 
 def create(
-    folder: Folder,
+    path: Folder,
     shape: Shape,
     *,
     sync: bool = True,
@@ -107,7 +107,7 @@ def create(
     are written. Raises NotADisk if the folder is in use, HostRefused; then no files are left
     behind.
     """
-    path = Path(folder)
+    path = Path(path)
     fresh = not path.exists() or (path.is_dir() and not any(path.iterdir()))
     try:
         ENGINES[shape.engine].create(path, shape, sync=sync)
@@ -126,7 +126,7 @@ def create(
 
 
 def open_disk(
-    folder: Folder,
+    path: Folder,
     *,
     sync: bool = True,
     power: PowerSupply | None = None,
@@ -139,7 +139,7 @@ def open_disk(
     The arguments are those of refmodel.engine.open_disk.OpenDisk.open. `prepare` is called with the
     disk behind the cache. Raises NotADisk, DiskBusy, DataLost.
     """
-    path = Path(folder)
+    path = Path(path)
     engine = labels.engine_in(path)
     if engine not in ENGINES:
         raise DataLost(

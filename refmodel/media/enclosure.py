@@ -28,9 +28,9 @@ class Enclosure:
     """
 
     def __init__(
-        self, folder: Folder, *, sync: bool = True, power: PowerSupply | None = None
+        self, path: Folder, *, sync: bool = True, power: PowerSupply | None = None
     ) -> None:
-        path = Path(folder)
+        path = Path(path)
         if not path.is_dir():
             raise NotADisk(f"there is no disk at {path}")
         self.path = path
@@ -40,13 +40,13 @@ class Enclosure:
         self._lock = _lock(path)
 
     @staticmethod
-    def build(folder: Folder, devices: int, device_bytes: int, witness_bytes: int) -> None:
+    def build(path: Folder, devices: int, device_bytes: int, witness_bytes: int) -> None:
         """Put new, all-zero devices into an empty or absent folder.
 
         With 0 `witness_bytes` there is no witness. Raises NotADisk if the folder is in use,
         HostRefused; then no files are left behind.
         """
-        path = Path(folder)
+        path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise NotADisk(f"{path} exists and is not an empty folder")
         path.mkdir(parents=True, exist_ok=True)

@@ -153,7 +153,7 @@ def looked_at(events: Sequence[Event]) -> Sequence[int]:
     named: set[int] = set()
     for event in events:
         if event["op"] in OF_BLOCKS:
-            blocks = _named(event)
+            blocks = named_blocks(event)
             named.update(range(max(0, blocks.start), min(blocks.stop, size)))
     return sorted(named)
 
@@ -167,7 +167,7 @@ def touched(event: Event, apart: Sequence[int]) -> Sequence[int]:
         return ()
     if event["op"] not in OF_BLOCKS:
         return apart
-    blocks = _named(event)
+    blocks = named_blocks(event)
     return blocks if blocks.start >= 0 and blocks.stop <= apart[-1] + 1 else ()
 
 
@@ -184,7 +184,8 @@ def on_block(event: Event, lba: int) -> Event:
     return {**event, "lba": 0, "count": 1}
 
 
-def _named(event: Event) -> range:
+def named_blocks(event: Event) -> range:
+    """Return the blocks that a read, a write or an unmap names, also past the end."""
     count = len(event["tags"]) if event["op"] == "write" else event["count"]
     return range(event["lba"], event["lba"] + count)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from conformance.contract import model
 from conformance.contract.trace import Event, Trace
 from conformance.judging.orders.budget import TooMany
-from conformance.judging.orders.steps import may_be_whole, placed, until
+from conformance.judging.orders.columns import named_blocks
+from conformance.judging.orders.steps import OF_BLOCKS, may_be_whole, placed, until
 from conformance.judging.orders.walk import Search
 
 # Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
@@ -51,10 +52,9 @@ def _blocks(trace: Trace) -> int:
     return max((event.get("blocks", 0) for event in trace.events), default=0)
 
 
-def _end(event: Event) -> int:
-    """Return the first block behind those that a write or an unmap changes."""
-    first: int = event.get("lba", 0)
-    return first + (len(event["tags"]) if event["op"] == "write" else event.get("count", 0))
+def _is_within(event: Event, blocks: int) -> bool:
+    """Return whether all blocks that a change names are on the disk."""
+    return event["op"] not in OF_BLOCKS or named_blocks(event).stop <= blocks
 
 
 def _outcome(trace: Trace, search: Search) -> Outcome:
@@ -80,7 +80,7 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
         for index, event in enumerate(trace.events)
         if event["answered"] is not None
         and not (
-            event["op"] in CHANGES and model.answer_of(event) == "ok" and _end(event) <= blocks
+            event["op"] in CHANGES and model.answer_of(event) == "ok" and _is_within(event, blocks)
         )
     )
     ends = [position for position, _ in answers]
