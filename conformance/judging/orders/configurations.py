@@ -1,7 +1,7 @@
 """Configurations of the search for an order: what may have happened, and which of them are one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import is_not
 from typing import Any, NamedTuple
@@ -36,22 +36,28 @@ def agrees(state: State, image: dict[int, int]) -> bool:
     return all(state.live.get(lba, ZERO) == tag for lba, tag in image.items())
 
 
-def held(state: State, written: Mapping[tuple[int, int], int], at: int = 0) -> int:
+def held(
+    state: State,
+    written: Mapping[tuple[int, int], int],
+    at: int = 0,
+    sizes: Sequence[int] = (),
+) -> int:
     """Return how many different blocks all views hold, at most.
 
     Two views that hold the same tag in the same block may hold two copies if it was `written` there
     twice, or if the tag stands for any that no read returned. Zeroes that were not written are no
-    block. Block 0 of the state is block `at`."""
+    block. Block 0 of the state is block `at`. Where blocks stand for extents, these have `sizes`.
+    """
     once: set[tuple[int, int]] = set()
     copies = 0
     for view in (state.live, *state.snaps.values()):
         for lba, tag in view.items():
             times = written.get((lba + at, tag), 0)
             if tag == UNSEEN or times > 1:
-                copies += 1
+                copies += sizes[lba + at] if sizes else 1
             elif tag != ZERO or times:
                 once.add((lba, tag))
-    return len(once) + copies
+    return copies + (sum(sizes[lba + at] for lba, _ in once) if sizes else len(once))
 
 
 def times_written(events: Iterable[Event]) -> Counter[tuple[int, int]]:

@@ -8,6 +8,7 @@ from conformance.contract import model
 from conformance.contract.trace import Event, Trace
 from conformance.judging.orders.budget import TooMany
 from conformance.judging.orders.columns import named_blocks
+from conformance.judging.orders.extents import by_extent
 from conformance.judging.orders.steps import OF_BLOCKS, may_be_whole, placed, until
 from conformance.judging.orders.walk import Search
 
@@ -36,14 +37,14 @@ class Outcome:
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     """Search for an order in which the contract admits the trace."""
-    trace = replace(trace, events=placed(trace.events))
+    trace, sizes = by_extent(replace(trace, events=placed(trace.events)))
     if may_be_whole(trace):
         with suppress(TooMany, model.Undecided):
             whole_steps = WHOLE_STEPS * WHOLE_BLOCKS // max(WHOLE_BLOCKS, _blocks(trace))
-            return _outcome(trace, Search(trace, min(most_steps, whole_steps), whole=True))
+            return _outcome(trace, Search(trace, min(most_steps, whole_steps), True, sizes))
         most_steps = min(most_steps, APART_STEPS)
     try:
-        return _outcome(trace, Search(trace, most_steps))
+        return _outcome(trace, Search(trace, most_steps, sizes=sizes))
     except (TooMany, model.Undecided) as reason:
         return Outcome(None, str(reason))
 

@@ -4,8 +4,9 @@ A request is in flight from its call to its answer. The search walks along the c
 of a trace. It keeps every configuration that is still possible: which requests in flight have taken
 effect, and the state of the contract (`conformance.contract.model`) after them. A request takes
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
-linearization (Lowe, "Testing for linearizability", 2017), with five reductions that lose nothing:
+linearization (Lowe, "Testing for linearizability", 2017), with six reductions that lose nothing:
 
+- Blocks that every request names together are one block (`conformance.judging.orders.extents`).
 - Blocks are judged apart, between the steps that they share (`conformance.judging.orders.columns`).
   Under the profile `prefix`, what a power cut leaves is chosen by such a step, the mark
   (`conformance.judging.orders.worlds`).
@@ -16,7 +17,7 @@ linearization (Lowe, "Testing for linearizability", 2017), with five reductions 
 - Configurations that differ in one block only are one with what may have happened in either.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -60,6 +61,8 @@ class Search:
 
     That is quicker while there are few configurations. It needs a trace that `may_be_whole`.
 
+    Where blocks of the trace stand for extents (`orders.extents`), these have `sizes`.
+
     `held` has, for each request that is refused for want of space, by its index, an upper bound on
     the number of blocks that all views together held when it was called, but for what was in flight
     then."""
@@ -67,6 +70,7 @@ class Search:
     trace: Trace
     most_steps: int
     whole: bool = False
+    sizes: Sequence[int] = ()
     configs: list[Config] = field(default_factory=list)
     held: dict[int, int] = field(default_factory=dict)
 
@@ -116,12 +120,12 @@ class Search:
     def _held(self) -> int:
         written = self._written
         if self.whole:
-            return max(held(config.world.now, written) for config in self.configs)
+            return max(held(config.world.now, written, sizes=self.sizes) for config in self.configs)
         known: dict[tuple[int, int], int] = {}  # by disk and block: configurations share most
 
         def of_block(disk: int, lba: int) -> int:
             if (disk, lba) not in known:
-                known[disk, lba] = held(self._disks.worlds[disk].now, written, lba)
+                known[disk, lba] = held(self._disks.worlds[disk].now, written, lba, self.sizes)
             return known[disk, lba]
 
         return max(
