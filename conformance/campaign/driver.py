@@ -62,9 +62,11 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
 
 def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
     """Send one request; return the event that records it."""
-    left_out = (
-        ("schedule",) if getattr(target, "cuts", False) else ("schedule", "cut", "kept", "left")
-    )
+    left_out = {"schedule"}
+    if not getattr(target, "cuts", False):
+        left_out |= {"cut", "kept", "left"}
+    if not hello.get("waits"):
+        left_out |= {"wait"}
     event = {key: value for key, value in request.items() if key not in left_out}
     event["result"] = None
     try:

@@ -191,6 +191,8 @@ def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
         yield {key: value for key, value in request.items() if key != "cut"}
     if "fua" in request:
         yield {key: value for key, value in request.items() if key != "fua"}
+    if "wait" in request:
+        yield {key: value for key, value in request.items() if key != "wait"}
     if "schedule" in request:
         yield {key: value for key, value in request.items() if key != "schedule"}
     if "overlaps" in request:

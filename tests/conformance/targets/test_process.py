@@ -276,3 +276,37 @@ def test_knobs_that_nobody_can_draw_are_no_hello(tmp_path: Path, knobs: object) 
             bench.draw(random.Random(0))
     finally:
         bench.clear()
+
+
+WAITING = """
+import json, sys
+waits = 0
+for line in sys.stdin:
+    q = json.loads(line)
+    a = {"ok": True, "tags": [0], "id": q.get("id")}
+    if q["op"] == "hello":
+        a |= {"block_size": 512, "crash_profile": None, "capabilities": [], "payload": "tags"}
+        a |= {"protocol": 2, "in_flight": 2, "waits": WAITS}
+    elif q["op"] == "stats":
+        a["counters"] = {"waits": waits}
+    waits += q.get("wait", 0)
+    print(json.dumps(a), flush=True)
+"""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("together", [{}, {"overlaps": 1}])
+def test_a_request_waits_only_where_the_target_takes_that(
+    tmp_path: Path, waits: bool, together: dict[str, int]
+) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING.replace("WAITS", str(waits)))
+    bench = Bench(targets.resolve(f"exec:python3 {script}"))
+    read = {"op": "read", "lba": 0, "count": 1}
+    try:
+        program = [{"op": "create", "blocks": 1}, {**read, "wait": 1}, {**read, **together}]
+        trace = bench.drive(program, 0, {})
+        assert bench.counters() == {"waits": int(waits)}
+        assert [event.get("wait") for event in trace.events] == [None, 1 if waits else None, None]
+    finally:
+        bench.clear()
