@@ -59,9 +59,9 @@ def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.Sear
     """
 
     def driven(choose: Any) -> Trace:
-        options = factory.draw(choose)
         bench = Bench(factory)
         try:
+            options = bench.draw(choose)
             return bench.drive(_program(choose, bench, options, ops, crashes), 0, options)
         finally:
             bench.clear()
@@ -141,7 +141,7 @@ def machine(factory: Factory, *, blocks: int | None = None) -> type[RuleBasedSta
         @initialize(choose=st.randoms(use_true_random=False), blocks=sizes)
         def create(self, choose: Any, blocks: int) -> None:
             """Open the target with some of its options, and create a disk, zero-filled."""
-            options = factory.draw(choose)
+            options = self._bench.draw(choose)
             self._target = self._bench.on(options)
             hello = {key: value for key, value in self._target.hello.items() if key != "ok"}
             self._trace = Trace(hello, [], 0, options)

@@ -10,6 +10,7 @@ from conformance.campaign import overlapping_driver
 from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, inside, record
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
+from conformance.contract.source import Source
 from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
 from conformance.targets.base import (
@@ -61,9 +62,11 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
 
 def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
     """Send one request; return the event that records it."""
-    left_out = (
-        ("schedule",) if getattr(target, "cuts", False) else ("schedule", "cut", "kept", "left")
-    )
+    left_out = {"schedule"}
+    if not getattr(target, "cuts", False):
+        left_out |= {"cut", "kept", "left"}
+    if not hello.get("waits"):
+        left_out |= {"wait"}
     event = {key: value for key, value in request.items() if key not in left_out}
     event["result"] = None
     try:
@@ -143,8 +146,18 @@ class Bench:
         """True if the target runs in this process, where the kit limits its time."""
         return self._factory.seconds is not None
 
+    def draw(self, choose: Source) -> dict[str, Any]:
+        """Return options for one trace. Raises Unusable."""
+        if self._factory.asks:
+            self.hello({})
+        return self._factory.draw(choose)
+
     def on(self, options: Mapping[str, Any]) -> Target:
         """Return a target with these options. Raises Unusable."""
+        take = getattr(self._target, "take_options", None)
+        if self._target is not None and take is not None and traces.IMPOSSIBLE not in options:
+            take(options)
+            return self._target
         if self._target is None or self._options != options:
             self.clear()
             try:

@@ -89,7 +89,11 @@ class _Run:
         self._tell(self._calls.inside())
         left_out = {
             name
-            for name, taken in (("cut", self._calls.cuts), ("schedule", self._calls.schedules))
+            for name, taken in (
+                ("cut", self._calls.cuts),
+                ("schedule", self._calls.schedules),
+                ("wait", self._calls.hello.get("waits")),
+            )
             if not taken
         }
         event: Event = {key: value for key, value in request.items() if key not in left_out}

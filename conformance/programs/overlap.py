@@ -235,7 +235,9 @@ class _Writer:
         self._add(slow, False)
         if self._schedules:
             self.program[-1]["schedule"] = self._schedules.left_behind()
-        for passed in range(1, choose.choice(COME_AND_GO) + 1):
+        passing = choose.choice(COME_AND_GO)
+        self.program[-1]["wait"] = passing
+        for passed in range(1, passing + 1):
             goes = slow == "view" and passed == 1 and "delete" in self._able
             self._add("delete" if goes else choose.choice(["write", *race]), False)
             self.program[-1]["overlaps"] = passed

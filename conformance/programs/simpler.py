@@ -22,6 +22,8 @@ MOST_BLOCKS = 64  # of a write that stands in for other requests
 def sent_beyond_tolerance(program: list[Request], tolerates: int, spares: int = 0) -> int:
     """Return the number of requests that no program sends: changes and restarts while more devices
     have failed than the target tolerates. What is in its memory cannot be written then.
+
+    What brings a device back does not count if the power may fail in it: it may have no effect.
     """
     failed: dict[int, str] = {}
     found = 0
@@ -30,6 +32,8 @@ def sent_beyond_tolerance(program: list[Request], tolerates: int, spares: int = 
         found += len(failed) > tolerates and op not in BEYOND_TOLERANCE
         if op == "fail":
             failed[device] = request.get("mode", "")
+        elif "cut" in request:
+            continue
         elif op in ("return", "replace") and device in failed:
             failed[device] = BACK
         elif op == "settle":
@@ -187,6 +191,8 @@ def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
         yield {key: value for key, value in request.items() if key != "cut"}
     if "fua" in request:
         yield {key: value for key, value in request.items() if key != "fua"}
+    if "wait" in request:
+        yield {key: value for key, value in request.items() if key != "wait"}
     if "schedule" in request:
         yield {key: value for key, value in request.items() if key != "schedule"}
     if "overlaps" in request:

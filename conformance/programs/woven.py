@@ -30,7 +30,7 @@ BESIDE = (3, 8, 20)  # number of writes over what a slow request reads or writes
 # Behind one in so many groups of changes a flush is in flight, too. It may be answered before the
 # power cut.
 FLUSHED_ONE_IN = 4
-HOW = ("overlaps", "schedule")  # fields that say how a request is sent
+HOW = ("overlaps", "schedule", "wait")  # fields that say how a request is sent
 
 
 def woven(
@@ -75,10 +75,11 @@ def woven(
             if long and program[0]["blocks"] <= LARGEST:  # a long read more, to last
                 whole: Message = {"op": "read", "lba": 0, "count": program[0]["blocks"]}
                 whole |= of_a_view
-                beside = [{**whole, **behind}, *added.beside(whole)]
+                others = added.beside(whole)
+                beside = [{**whole, **behind, **_waiting_for(others)}, *others]
             else:
-                more |= behind
                 beside = added.beside(request)
+                more |= behind | _waiting_for(beside)
             added.note(request)
         elif request["op"] in OVERLAPPING:
             if choose.random() < busy:
@@ -107,6 +108,12 @@ def woven(
         if request["op"] == "crash" and "cut" not in request:
             result += added.reads()
     return result
+
+
+def _waiting_for(others: Sequence[Message]) -> Message:
+    """Return how a request says that it waits until those that may pass it were answered."""
+    passing = sum("overlaps" in request for request in others)
+    return {"wait": passing} if passing else {}
 
 
 class _Added:

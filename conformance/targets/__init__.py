@@ -62,7 +62,8 @@ class Factory:
     If there are `families`, a trace first chooses one of them, which adds its knobs: an engine, for
     example. `impossible` are options that have to be refused, because of the one that IMPOSSIBLE
     names. `without` are capabilities that are not asked for though the target has them. `seconds`
-    is the time limit of an answer; None for a target that has its own."""
+    is the time limit of an answer; None for a target that has its own. `asks`: the knobs are known
+    once a target was opened, because its hello lists them."""
 
     name: str
     build: Build
@@ -72,6 +73,7 @@ class Factory:
     families: tuple[Mapping[str, list[Any]], ...] = ()
     impossible: tuple[Mapping[str, Any], ...] = ()
     seconds: float | None = None
+    asks: bool = False
 
     @property
     def first(self) -> dict[str, Any]:
@@ -189,7 +191,16 @@ def _process(name: str, command: str) -> Factory:
 
     if not command.strip():
         raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
-    return _factory(name, lambda options: ProcessTarget(command), {})
+    knobs: dict[str, list[Any]] = {}
+
+    def build(options: dict[str, Any]) -> Target:
+        target = ProcessTarget(command)
+        if check_hello(target.hello) is None:  # else it is unusable
+            knobs.update(target.hello.get("knobs", {}))
+            target.take_options(options)
+        return target
+
+    return Factory(name, build, knobs=knobs, asks=True)
 
 
 def _model(name: str, profile: str) -> Factory:

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -37,6 +38,7 @@ class ProcessTarget:
 
     def __init__(self, command: str, patience: float = PATIENCE):
         self.patience = patience
+        self._options: dict[str, Any] = {}
         self._output = b""
         self._received = bytearray()
         self._lines = 0  # how many ends of line were received
@@ -89,7 +91,7 @@ class ProcessTarget:
         patience = self.patience * (SLOW_FACTOR if op in SLOW else 1)
         try:
             self._nothing_unasked()
-            self._unsent += _line_of(message)
+            self._unsent += _line_of(self._with_options(message))
             self._write()
             line = self._line(patience)
             if line is None:
@@ -120,7 +122,7 @@ class ProcessTarget:
                 self._may_be_cut.add(self._number)
             if message["op"] == "crash":
                 self._crash = self._number
-            self._unsent += _line_of({**sent, "id": self._number})
+            self._unsent += _line_of({**self._with_options(sent), "id": self._number})
             self._number += 1
             if not held(message):
                 self._write()
@@ -177,6 +179,16 @@ class ProcessTarget:
         if answered is None:
             raise self.ended(self._late(op, patience))
         return answered[1]
+
+    def take_options(self, options: Mapping[str, Any]) -> None:
+        """Send these options with each `create` from now on, as far as hello lists them."""
+        knobs = self.hello.get("knobs", {})
+        self._options = {name: value for name, value in options.items() if name in knobs}
+
+    def _with_options(self, message: Message) -> Message:
+        if message["op"] == "create" and self._options:
+            return {**message, "options": self._options}
+        return message
 
     def _late(self, op: str, patience: float) -> TargetFailure:
         part = f" (so far: {_shown(self._received)})" if self._received else ""

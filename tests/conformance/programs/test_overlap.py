@@ -94,6 +94,22 @@ def test_some_races_have_a_slow_request_that_others_pass_one_after_another() -> 
     assert all(slow[op] > 5 for op in set(overlap.WEIGHTS) - {"view"}), slow
 
 
+def test_a_request_waits_for_no_more_than_may_pass_it() -> None:
+    """Otherwise the target waits in vain."""
+    waits: Counter[str] = Counter()
+    for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 50)):
+        for how, sent in (
+            ("woven", woven.woven(random.Random(seed), plain, 8, schedules=seed % 2 > 0)),
+            ("races", overlap.written(random.Random(seed), HELLO, 60, 8)),
+        ):
+            for at, request in enumerate(sent):
+                later = enumerate(sent[at + 1 :], 1)
+                passing = list(takewhile(lambda one: one[1].get("overlaps", 0) >= one[0], later))
+                assert request.get("wait", 0) <= len(passing)
+                waits[how] += request.get("wait", 0) > 2
+    assert min(waits["woven"], waits["races"]) > 10, waits
+
+
 def test_durable_changes_that_met_are_answered_before_a_power_cut() -> None:
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "fua"], "crash_profile": "prefix"}
     met = 0
@@ -135,7 +151,7 @@ def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
 
 def same(one: generate.Request, other: generate.Request) -> bool:
     """Return whether both programs ask for the same."""
-    return one == {key: other[key] for key in other if key not in ("overlaps", "schedule")}
+    return one == {key: other[key] for key in other if key not in woven.HOW}
 
 
 @pytest.mark.parametrize("schedules", [False, True])

@@ -247,3 +247,19 @@ def test_no_restart_is_left_while_more_devices_have_failed_than_are_tolerated() 
     lost = {"op": "fail", "device": 0, "mode": "degraded"}
     rebuilt = [found[0], lost, {"op": "settle"}, found[-3], found[-2]]
     assert [sent_beyond_tolerance(rebuilt, 1, spares) for spares in (0, 1)] == [1, 0]
+
+
+def test_a_device_is_not_taken_to_be_back_where_the_power_may_fail() -> None:
+    """A target that had not settled before the power cut may rightly have lost its data."""
+    away: list[Request] = [
+        {"op": "create", "blocks": 1},
+        {"op": "fail", "device": 1, "mode": "absent"},
+    ]
+    back: list[Request] = [{"op": "return", "device": 1}, {"op": "settle"}]
+    rest: list[Request] = [{"op": "fail", "device": 0, "mode": "absent"}, {"op": "flush"}]
+    for cut in (None, 0, 1):
+        tried = [
+            {**request, "cut": {"after": 2, "seed": 0}} if at == cut else request
+            for at, request in enumerate(back)
+        ]
+        assert sent_beyond_tolerance([*away, *tried, *rest], 1) == (cut is not None)

@@ -1,6 +1,7 @@
 """Another process as a target: what is sent when."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -220,5 +221,92 @@ def test_an_answer_too_many_is_the_fault_of_the_last_operation(tmp_path: Path) -
         assert (said["kind"], failed.events[-1]["result"]) == ("protocol", None)
         assert said["message"].startswith("it printed what nobody asked for: ")
         assert "failure" not in bench.drive([create], 1, {}).events[-1]
+    finally:
+        bench.clear()
+
+
+SIZED = """
+import json, sys
+for line in sys.stdin:
+    q = json.loads(line)
+    a = {"ok": True}
+    if q["op"] == "hello":
+        a |= {"block_size": 512, "crash_profile": None, "capabilities": [], "knobs": KNOBS}
+    elif q["op"] == "create":
+        created = q
+    elif q["op"] == "stats":
+        a["counters"] = created.get("options", {})
+    print(json.dumps(a), flush=True)
+"""
+
+
+def sized(tmp_path: Path, knobs: object) -> targets.Factory:
+    """Return the factory of a process with knobs, whose counters are the options of its disk."""
+    script = tmp_path / "sized.py"
+    script.write_text(SIZED.replace("KNOBS", repr(knobs)))
+    return targets.resolve(f"exec:python3 {script}")
+
+
+def test_each_trace_chooses_options_that_a_process_lists(tmp_path: Path) -> None:
+    bench = Bench(sized(tmp_path, {"cache": [1, 8], "log": [12]}))
+    try:
+        assert bench.usual == {}  # nothing is known before the process was opened
+        chosen, processes = [], set()
+        for seed in range(8):
+            options = bench.draw(random.Random(seed))
+            bench.drive([{"op": "create", "blocks": 1}], 0, options)
+            assert bench.counters() == options
+            chosen.append(options["cache"])
+            processes.add(id(bench.on(options)))
+        assert set(chosen) == {1, 8} and len(processes) == 1  # it is not started again
+        assert bench.usual == {"cache": 1, "log": 12}
+        bench.drive([{"op": "create", "blocks": 1}], 0, {"fanout": 3})
+        assert bench.counters() == {}  # an option of another target
+        with pytest.raises(Unusable, match="not asked to refuse options"):
+            bench.drive([{"op": "create", "blocks": 1}], 0, {"impossible": "log", "log": 0})
+    finally:
+        bench.clear()
+
+
+@pytest.mark.parametrize("knobs", [[], {"cache": []}, {"cache": [[]]}, {"impossible": [1]}])
+def test_knobs_that_nobody_can_draw_are_no_hello(tmp_path: Path, knobs: object) -> None:
+    bench = Bench(sized(tmp_path, knobs))
+    try:
+        with pytest.raises(Unusable, match="invalid answer to hello"):
+            bench.draw(random.Random(0))
+    finally:
+        bench.clear()
+
+
+WAITING = """
+import json, sys
+waits = 0
+for line in sys.stdin:
+    q = json.loads(line)
+    a = {"ok": True, "tags": [0], "id": q.get("id")}
+    if q["op"] == "hello":
+        a |= {"block_size": 512, "crash_profile": None, "capabilities": [], "payload": "tags"}
+        a |= {"protocol": 2, "in_flight": 2, "waits": WAITS}
+    elif q["op"] == "stats":
+        a["counters"] = {"waits": waits}
+    waits += q.get("wait", 0)
+    print(json.dumps(a), flush=True)
+"""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("together", [{}, {"overlaps": 1}])
+def test_a_request_waits_only_where_the_target_takes_that(
+    tmp_path: Path, waits: bool, together: dict[str, int]
+) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING.replace("WAITS", str(waits)))
+    bench = Bench(targets.resolve(f"exec:python3 {script}"))
+    read = {"op": "read", "lba": 0, "count": 1}
+    try:
+        program = [{"op": "create", "blocks": 1}, {**read, "wait": 1}, {**read, **together}]
+        trace = bench.drive(program, 0, {})
+        assert bench.counters() == {"waits": int(waits)}
+        assert [event.get("wait") for event in trace.events] == [None, 1 if waits else None, None]
     finally:
         bench.clear()
