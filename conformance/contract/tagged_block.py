@@ -12,7 +12,8 @@ than a whole number of sectors. A tag that is a multiple of ALIKE is the same da
 and whenever it is written: its LBA and operation are 0. Every second of these is sparse: all zeroes
 but for a header and its checksum, at the beginning of the block, at its end, or inside its last
 sector. So many sparse blocks begin alike and end differently, and whoever looks only at some bytes
-takes them for zeroes.
+takes them for zeroes. Every second of the sparse ones is tiny: all zeroes but for 8 bytes there,
+the tag and a checksum of it and of the trace.
 
 The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data
 is, so an engine that keeps that CRC of each block would take any block of this kit for any
@@ -30,6 +31,7 @@ MAGIC = b"cnfBLOCK"
 PART = b" operation "  # of the text
 HEADER = struct.Struct("<8sQQQQHH")
 CHECKSUM = 4  # bytes
+TINY = struct.Struct("<I4s")
 ZEROES = bytes(SECTOR)
 ALIKE = 8
 INSIDE = 104  # bytes from the beginning of the last sector to the header of some sparse blocks
@@ -73,9 +75,13 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
         lba = op = 0
     sectors = block_size // SECTOR
     if is_sparse(tag):
-        header = HEADER.pack(MAGIC, trace, tag, 0, 0, sectors - 1, sectors)
-        start = bytes(_places(block_size)[tag // (2 * ALIKE) % 3])
-        return (start + header + _checksum(header)).ljust(block_size, b"\0")
+        if _is_tiny(tag):
+            content = _tiny(tag, trace)
+        else:
+            header = HEADER.pack(MAGIC, trace, tag, 0, 0, sectors - 1, sectors)
+            content = header + _checksum(header)
+        start = bytes(_places(block_size, len(content))[tag // (4 * ALIKE) % 3])
+        return (start + content).ljust(block_size, b"\0")
     rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
     length = tag * STRIDE % (sectors * ROOM + 1) if rough == ANY else sectors * rough
     noise = shake_128(b"%d" % tag).digest(length)
@@ -98,9 +104,33 @@ def is_sparse(tag: int) -> bool:
     return tag > 0 and tag % (2 * ALIKE) == 0
 
 
-def _places(block_size: int) -> tuple[int, int, int]:
-    """Return where the headers of sparse blocks may begin, in bytes from the block's beginning."""
-    return 0, block_size - HEADER.size - CHECKSUM, block_size - SECTOR + INSIDE
+def _is_tiny(tag: int) -> bool:
+    """Return whether all but 8 bytes of the block are zeroes."""
+    return tag > 0 and tag % (4 * ALIKE) == 0
+
+
+def _tiny(tag: int, trace: int) -> bytes:
+    """Return the bytes of a tiny block that are not zeroes."""
+    return TINY.pack(tag, _checksum(b"%d %d" % (tag, trace)))
+
+
+def _places(block_size: int, length: int) -> tuple[int, int, int]:
+    """Return where the `length` bytes of a sparse block that are not zeroes may begin."""
+    return 0, block_size - length, block_size - SECTOR + INSIDE
+
+
+def _found(data: bytes, trace: int) -> int | None:
+    """Return the tag of the sparse block that this is, None if it is none."""
+    for at in _places(len(data), HEADER.size + CHECKSUM):
+        if data.startswith(MAGIC, at):
+            tag = HEADER.unpack_from(data, at)[2]
+            if is_sparse(tag) and data == encode(tag, 0, 0, len(data), trace):
+                return int(tag)
+    for at in _places(len(data), TINY.size):
+        tag = TINY.unpack_from(data, at)[0]
+        if _is_tiny(tag) and data == encode(tag, 0, 0, len(data), trace):
+            return int(tag)
+    return None
 
 
 def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
@@ -114,17 +144,13 @@ def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
             return int(tag)
     elif data == bytes(len(data)):
         return 0
-    for at in _places(len(data))[1:]:
-        if data.startswith(MAGIC, at):
-            tag = HEADER.unpack_from(data, at)[2]
-            if is_sparse(tag) and data == encode(tag, lba, 0, len(data), trace):
-                return int(tag)
-    return _diagnosis(data, lba, trace)
+    tag = _found(data, trace)
+    return _diagnosis(data, lba, trace) if tag is None else tag
 
 
 def _diagnosis(data: bytes, lba: int, trace: int) -> Damage:
     count = len(data) // SECTOR
-    sectors = [_sector(data[i * SECTOR : (i + 1) * SECTOR]) for i in range(count)]
+    sectors = [_sector(data[i * SECTOR : (i + 1) * SECTOR], i, trace) for i in range(count)]
     sound = [sector for sector in sectors if isinstance(sector, _Sector)]
     detail = _by_sector(sectors, lba, trace)
     unsound = [sector for sector in sectors if isinstance(sector, str) and sector != "zeroes"]
@@ -139,11 +165,15 @@ def _diagnosis(data: bytes, lba: int, trace: int) -> Damage:
     return Damage("torn", detail)
 
 
-def _sector(data: bytes) -> _Sector | str:
+def _sector(data: bytes, number: int, trace: int) -> _Sector | str:
     if data == ZEROES:
         return "zeroes"
-    at = next((at for at in _places(SECTOR) if data.startswith(MAGIC, at)), None)
+    places = _places(SECTOR, HEADER.size + CHECKSUM)
+    at = next((at for at in places if data.startswith(MAGIC, at)), None)
     if at is None:
+        tiny = _found(data, trace)  # of a larger block, perhaps: this sector looks the same
+        if tiny is not None:
+            return _Sector(trace, tiny, 0, 0, number, 1)
         return "damaged (it has a part of a block of this kit)" if PART in data else "garbage"
     _, *fields = HEADER.unpack_from(data, at)
     end = at + HEADER.size if is_sparse(fields[1]) else SECTOR - CHECKSUM

@@ -19,7 +19,7 @@ def damage(data: bytes, lba: int, trace: int = 0) -> Damage:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_round_trip(size: int) -> None:
-    for tag in (0, 1, 7, 8, 16, 64, 2**31 - 1, 2**31):
+    for tag in (0, 1, 7, 8, 16, 32, 64, 96, 2**31 - 1, 2**31):
         data = encode(tag, 3, 12, size, 99)
         assert len(data) == size and decode(data, 3, 99) == tag
     assert encode(0, 3, 12, size) == bytes(size)
@@ -32,7 +32,7 @@ def test_every_bit_counts() -> None:
         assert isinstance(decode(damaged, 3), Damage), at
 
 
-@pytest.mark.parametrize("tag", [7, 8, 16, 32, 48])
+@pytest.mark.parametrize("tag", [7, 8, 16, 32, 48, 64, 80, 96])
 def test_every_bit_of_a_small_block_counts(tag: int) -> None:
     data = encode(tag, 3, 12, SECTOR)
     for at in range(SECTOR):
@@ -51,9 +51,9 @@ def test_some_blocks_compress_to_a_few_bytes_more_or_less_than_whole_sectors() -
 @pytest.mark.parametrize("size", SIZES)
 def test_sparse_blocks_look_like_zeroes(size: int) -> None:
     """But for their first bytes, for their last ones, or for some inside their last sector."""
-    begin, one, other = (encode(tag, 3, 12, size) for tag in (48, 16, 32))
-    assert encode(16, 9, 99, size) == one and decode(one, 9) == 16
-    assert any(begin[:48]) and not any(begin[48:]) and decode(begin, 4) == 48
+    begin, one, other = (encode(tag, 3, 12, size) for tag in (16, 48, 80))
+    assert encode(48, 9, 99, size) == one and decode(one, 9) == 48
+    assert any(begin[:48]) and not any(begin[48:]) and decode(begin, 4) == 16
     assert any(one[-48:]) and not any(one[:-48])
     assert not any(other[: size - SECTOR + 64]) and not any(other[-64:]) and any(other)
     for data in (begin, one, other):
@@ -61,9 +61,25 @@ def test_sparse_blocks_look_like_zeroes(size: int) -> None:
     old = encode(5, 3, 4, size)
     if size > SECTOR:
         found = damage(old[:SECTOR] + one[SECTOR:], 3)
-        assert found.kind == "torn" and "tag 16" in found.detail and "tag 5" in found.detail
+        assert found.kind == "torn" and "tag 48" in found.detail and "tag 5" in found.detail
         assert damage(one[: size - SECTOR] + old[size - SECTOR :], 3).kind == "torn"
     assert damage(encode(16, 3, 12, size, trace=1), 3, trace=2).kind == "foreign"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("tag, first", [(96, 0), (32, -8), (64, 104 - SECTOR)])
+def test_tiny_blocks_have_eight_bytes(size: int, tag: int, first: int) -> None:
+    """Who leaves the last 16 bytes out takes one for zeroes."""
+    data = encode(tag, 3, 12, size)
+    at = first % size
+    assert any(data[at : at + 8]) and not any(data[:at] + data[at + 8 :])
+    assert encode(tag, 9, 99, size) == data and decode(data, 9) == tag
+    assert damage(encode(tag, 3, 12, size, trace=1), 3, trace=2).kind == "foreign"
+    if size > SECTOR:
+        old, cut = encode(5, 3, 4, size), SECTOR if first == 0 else size - SECTOR
+        torn = data[:cut] + old[cut:] if first == 0 else old[:cut] + data[cut:]
+        found = damage(torn, 3)
+        assert found.kind == "torn" and f"tag {tag} " in found.detail and "tag 5" in found.detail
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
