@@ -76,7 +76,7 @@ class Segments:
     @property
     def free_count(self) -> int:
         """Number of free segments."""
-        return len(self._free) + self.count - self._fresh + self._unknown_free
+        return self._free.count + self.count - self._fresh + self._unknown_free
 
     @property
     def sealed_count(self) -> int:
