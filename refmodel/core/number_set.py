@@ -69,8 +69,12 @@ class NumberSet:
 
     def difference_update(self, numbers: Iterable[int]) -> None:
         """Remove all of these numbers that are in the set."""
+        there, count = self._there, self.count
         for number in numbers:
-            self.discard(number)
+            if number < len(there):
+                count -= there[number]
+                there[number] = 0
+        self.count = count
 
     def isdisjoint(self, numbers: Iterable[int]) -> bool:
         """Return whether none of these numbers is in the set."""
