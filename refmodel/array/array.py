@@ -55,6 +55,7 @@ class Array(Generic[G]):
         self.now = now
         self.events = Events()  # events of the whole disk
         self.labels_repaired = 0  # devices whose label was repaired when the disk was opened
+        self.slots_repaired = 0  # copies of the newest checkpoint's slot that were, then
         self._leg_events = self.events if legs_emit else Events()
         self.clock = Clock()  # the disk's clock: times of birth and of the last checkpoint
         self._enclosure = enclosure
