@@ -14,6 +14,7 @@ It has more than 300 lines because each change of a member touches the same stat
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from refmodel.array import label as labels
@@ -21,7 +22,7 @@ from refmodel.array.component import Component, Meter
 from refmodel.array.label import Label
 from refmodel.array.layout import PAGE, ArrayGeometry
 from refmodel.array.leg import Leg
-from refmodel.array.member import ComponentState, Member
+from refmodel.array.member import ACTIVE, ComponentState, Member
 from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.roster import Roster
 from refmodel.core.clock import Clock
@@ -31,6 +32,8 @@ from refmodel.media.enclosure import Enclosure
 
 RepairClock = Callable[[], float]  # returns seconds
 G = TypeVar("G", bound=ArrayGeometry)
+STATE = attrgetter("state")
+ONLY_ACTIVE = {ACTIVE}
 
 
 class Array(Generic[G]):
@@ -52,6 +55,7 @@ class Array(Generic[G]):
         self.now = now
         self.events = Events()  # events of the whole disk
         self.labels_repaired = 0  # devices whose label was repaired when the disk was opened
+        self.slots_repaired = 0  # copies of the newest checkpoint's slot that were, then
         self._leg_events = self.events if legs_emit else Events()
         self.clock = Clock()  # the disk's clock: times of birth and of the last checkpoint
         self._enclosure = enclosure
@@ -92,7 +96,8 @@ class Array(Generic[G]):
     @property
     def redundant(self) -> bool:
         """True if every member is active, and is that on a majority of the members."""
-        return self.roster.redundant and self.roster.quorum.counts
+        roster = self.roster
+        return {*map(STATE, roster.members)} == ONLY_ACTIVE and roster.quorum.counts
 
     def in_state(self, *states: ComponentState) -> list[Member]:
         """Return the members in any of the states, in their order."""
@@ -208,7 +213,7 @@ class Array(Generic[G]):
         member.activate()
         self._lack_nothing(member)
         self.roster.save()
-        if member.state is ComponentState.ACTIVE:  # else its device has gone meanwhile
+        if member.state is ACTIVE:  # else its device has gone meanwhile
             self.events.emit("active", device=member.index)
 
     def verify_label(self, member: Member) -> bool:

@@ -262,7 +262,7 @@ class Leg(ComponentSet):
         """Note that whole stripes were written: reachable components no longer lack them."""
         stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)
         for component in self.components:
-            if component.missed and component.member.device is not None:
+            if component.missed.count and component.member.device is not None:
                 component.receive(stripes)
         if stripes and self._events.record is not None:
             self._emit("write", reached, stripes=[*stripes])

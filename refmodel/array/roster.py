@@ -1,7 +1,6 @@
 """The roster: the devices that a disk knows, as members, as spares, or as devices left behind."""
 
 from collections.abc import Callable
-from operator import attrgetter
 
 from refmodel.array import label as labels
 from refmodel.array.layout import ArrayGeometry
@@ -10,9 +9,6 @@ from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.quorum import Quorum
 from refmodel.core.errors import BadRequest, DataLost
 from refmodel.media.enclosure import Enclosure
-
-STATE = attrgetter("state")
-ONLY_ACTIVE = {ACTIVE}
 
 
 class Roster:
@@ -69,11 +65,6 @@ class Roster:
         A spare may have been pulled or exchanged while it was not in use.
         """
         return next(filter(self._is_present, self.spares), None)
-
-    @property
-    def redundant(self) -> bool:
-        """True if every member is active."""
-        return {*map(STATE, self.members)} == ONLY_ACTIVE
 
     @property
     def enough(self) -> bool:

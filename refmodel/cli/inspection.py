@@ -129,6 +129,7 @@ def scrub(disk: Path) -> None:
     found = Findings()
     with disk_at(disk) as opened:
         engine = behind_cache(opened)
+        at_opening = _repaired_at_opening(engine)
         if isinstance(engine, RedoLogDisk):
             found.contradictions, found.verified["grain table"] = check_tables(engine)
         elif isinstance(engine, InPlaceDisk):
@@ -138,7 +139,6 @@ def scrub(disk: Path) -> None:
                 fail("a device is away: parity cannot be compared", REFUSED)
         else:
             found = scrub_disk(log_structured(opened, "scrub"))
-        at_opening = _repaired_at_opening(engine)
         away = _not_verified(engine)
     for what, count in found.verified.items():
         click.echo(f"{counted(count, what)} verified, {copies(found.repaired[what])} repaired")
@@ -163,7 +163,13 @@ def _repaired_at_opening(disk: Disk) -> dict[str, int]:
         records = disk.journal.remirrored
     else:
         return {}
-    return {"label": disk.array.labels_repaired, "log record": records}
+    array = disk.array
+    return {
+        "label": array.labels_repaired,
+        "checkpoint": array.slots_repaired,
+        "page": array.performance.repairs,
+        "log record": records,
+    }
 
 
 def _not_verified(disk: Disk) -> list[str]:

@@ -60,7 +60,8 @@ class Unsupported(DiskError):
 class HostRefused(DiskError):
     """The host's operating system refuses I/O on the file of a device: the device is not to blame.
 
-    `errno` is its reason. Nothing that was durable is lost; the operation may be tried again.
+    `errno` is its reason. Nothing that was durable is lost; the operation may be tried again. The
+    dialogue has no code for it.
     """
 
     code = "unsupported"

@@ -12,18 +12,18 @@ LEAST_ADDED = 1024  # bytes by which the set grows, at least
 class NumberSet:
     """A set of numbers from 0 on; they are yielded in ascending order."""
 
-    __slots__ = ("_count", "_low", "_there")
+    __slots__ = ("_low", "_there", "count")
 
     def __init__(self) -> None:
         self._there = bytearray()  # by number: 1 if it is in the set, else 0
-        self._count = 0
+        self.count = 0  # how many numbers are in the set; read it where `len` would cost too much
         self._low = 0  # no number below it is in the set
 
     def __contains__(self, number: int) -> bool:
         return number < len(self._there) and self._there[number] == 1
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __iter__(self) -> Iterator[int]:
         """Yield the numbers in ascending order; those that were yielded may be removed."""
@@ -36,7 +36,7 @@ class NumberSet:
         there = self._there
         if number >= len(there):
             there.extend(bytes(number - len(there) + LEAST_ADDED))
-        self._count += not there[number]
+        self.count += not there[number]
         there[number] = 1
         if number < self._low:
             self._low = number
@@ -45,13 +45,13 @@ class NumberSet:
         """Remove a number, if it is in the set."""
         if number in self:
             self._there[number] = 0
-            self._count -= 1
+            self.count -= 1
 
     def pop_lowest(self) -> int:
         """Remove the lowest number, and return it. Raises ValueError if there is none."""
         lowest = self._there.index(1, self._low)
         self._there[lowest] = 0
-        self._count -= 1
+        self.count -= 1
         self._low = lowest
         return lowest
 
@@ -59,18 +59,22 @@ class NumberSet:
         """Put all of these numbers into the set."""
         if not (numbers := [*numbers]):
             return
-        there, count = self._there, self._count
+        there, count = self._there, self.count
         if (most := max(numbers)) >= len(there):
             there.extend(bytes(most - len(there) + LEAST_ADDED))
         for number in numbers:
             count += not there[number]
             there[number] = 1
-        self._count, self._low = count, min(self._low, min(numbers))
+        self.count, self._low = count, min(self._low, min(numbers))
 
     def difference_update(self, numbers: Iterable[int]) -> None:
         """Remove all of these numbers that are in the set."""
+        there, count = self._there, self.count
         for number in numbers:
-            self.discard(number)
+            if number < len(there):
+                count -= there[number]
+                there[number] = 0
+        self.count = count
 
     def isdisjoint(self, numbers: Iterable[int]) -> bool:
         """Return whether none of these numbers is in the set."""
@@ -78,4 +82,4 @@ class NumberSet:
 
     def clear(self) -> None:
         """Remove all numbers."""
-        self._there, self._count, self._low = bytearray(), 0, 0
+        self._there, self.count, self._low = bytearray(), 0, 0

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from operator import floordiv, itemgetter
+from operator import itemgetter
 from typing import Protocol
 
 from refmodel.core.errors import BadRequest, OutOfRange
@@ -47,10 +46,7 @@ def require_range(shape: Sized, lba: int, count: int) -> None:
 
 def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
     """Check several ranges, each (LBA, count of blocks). Raises as require_range does."""
-    blocks, ranges = shape.blocks, [*ranges]
-    ends = map(sum, ranges)
-    if ranges and min(ranges)[0] >= 0 and min(map(COUNT, ranges)) >= 1 and max(ends) <= blocks:
-        return
+    blocks = shape.blocks
     for lba, count in ranges:
         if lba < 0 or count < 1:
             raise BadRequest(
@@ -75,14 +71,14 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
 
     Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
     """
-    size = shape.block_bytes
-    lengths = [*map(len, map(DATA, writes))]
-    counts = [*map(floordiv, lengths, repeat(size))]
-    if not all(counts) or sum(counts) * size < sum(lengths):
-        wrong = next(length for length in lengths if length % size or not length)
-        raise BadRequest(
-            f"a write is a whole number of blocks of {size} bytes, and at least one; "
-            f"this one has {wrong} bytes"
-        )
+    size, counts = shape.block_bytes, []
+    for _, data in writes:
+        count, rest = divmod(len(data), size)
+        if rest or not count:
+            raise BadRequest(
+                f"a write is a whole number of blocks of {size} bytes, and at least one; "
+                f"this one has {len(data)} bytes"
+            )
+        counts.append(count)
     require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

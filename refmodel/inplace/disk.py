@@ -52,7 +52,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
 
     def recover(self) -> None:
         """Write again what the journal has. Raises DataLost."""
-        slot = checkpoints.recover_newest(self.array.performance)
+        slot, self.array.slots_repaired = checkpoints.recover_newest(self.array.performance)
         self.checkpoints = slot.number
         self.array.record_missing()
         for record in self.journal.recover(slot.log_tail, slot.log_sequence, slot.log_generation):

@@ -93,17 +93,17 @@ def slots(leg: Leg) -> list[Checkpoint]:
     return sorted(found.values(), key=lambda checkpoint: checkpoint.number, reverse=True)
 
 
-def recover_newest(leg: Leg) -> Checkpoint:
-    """Make the newest whole checkpoint the same on every component, and return it.
+def recover_newest(leg: Leg) -> tuple[Checkpoint, int]:
+    """Make the newest whole checkpoint the same on every component.
 
-    Raises DataLost if there is none.
+    Returns it, and how many copies of its slot were wrong. Raises DataLost if there is none.
     """
     found = slots(leg)
     if not found:
         raise DataLost("no checkpoint is whole")
-    write_where_different(leg, offset(found[0].number), encode(found[0]), "recovery")
+    wrong = write_where_different(leg, offset(found[0].number), encode(found[0]), "recovery")
     leg.flush("recovery")
-    return found[0]
+    return found[0], wrong
 
 
 def offset(number: int) -> int:

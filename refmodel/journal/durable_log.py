@@ -75,7 +75,8 @@ class DurableLog:
         there is none; then nothing has changed.
         """
         end = self.head + bytes + RECORD_UNIT  # the record that begins a generation may come first
-        self._kept = max(self._kept, self.head)
+        if self._kept < self.head:
+            self._kept = self.head
         while self._kept < end:
             at = self._kept % self.size
             start = at - at % ALLOCATED_BYTES

@@ -93,8 +93,8 @@ class Checkpointer:
             return False
         made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
-            asked = space is not None or self._is_crowded()
-            if not asked and 16 * log.used < self.pace.begin * log.size:
+            due = space is not None or 16 * log.used >= self.pace.begin * log.size
+            if not due and not self._is_crowded():
                 return False
             self.phase = Phase.MERGE
         return self._step(logged, space, blocks, freezes, made)
@@ -170,16 +170,15 @@ class Checkpointer:
     def waiting(self) -> int:
         """Return how many changes have to be put into the maps before they are frozen."""
         state = self._state
-        changes = sum(state.views.waiting_changes())
-        return changes + len(state.chunks.dropped) + state.segments.changed_count
+        return state.views.waiting_count + len(state.chunks.dropped) + state.segments.changed_count
 
     def put_waiting(self, most: int) -> None:
         """Put at most `most` of these changes into the maps. Raises NoSpace, DataLost."""
         state = self._state
-        before = sum(state.views.waiting_changes())
+        before = state.views.waiting_count
         if before:
             state.views.merge(most, whole=True)
-        most -= before - sum(state.views.waiting_changes())
+        most -= before - state.views.waiting_count
         if most > 0:
             dropped = len(state.chunks.dropped)
             state.chunks.remove_dropped(most)
@@ -232,7 +231,7 @@ class Checkpointer:
     def _is_crowded(self) -> bool:
         """Return whether the memory is full of nodes that only a checkpoint makes clean."""
         state = self._state
-        return state.pages.crowded(lambda: sum(state.views.waiting_changes()))
+        return state.pages.crowded(lambda: state.views.waiting_count)
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

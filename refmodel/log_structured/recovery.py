@@ -88,7 +88,7 @@ def put(state: DiskState, tree: Tree[Any], changes: Changes) -> None:
 
 def load(state: DiskState) -> Checkpoint:
     """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
-    slot = checkpoints.recover_newest(state.performance)
+    slot, state.array.slots_repaired = checkpoints.recover_newest(state.performance)
     checkpoint = checkpoints.with_roots(slot, state.pages.checksums.refer)
     changes = state.increments.load(slot)
     state.checkpoint_number = checkpoint.number

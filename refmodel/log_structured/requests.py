@@ -232,7 +232,8 @@ class Requests:
                     yield self._until("names", lambda: not state.in_flight)
                 check()
             self._disk.require_writable()
-            yield from self._room(record, refusable)
+            if not self._disk.guarded(self._work, record, refusable):
+                yield from self._room(record, refusable)
             if place is not None:
                 yield WRITE
                 self._disk.guarded(place)
@@ -260,18 +261,15 @@ class Requests:
         self._disk.operations.add(kind, started, *counts)
 
     def _room(self, record: Record, refusable: bool) -> Process[None]:
-        """Do some background work, and find space for an operation.
-
-        Where there is none at once, the operations in flight happen first, and then it is made.
-        """
-        state, disk, find = self._state, self._disk, self._work
-        while not disk.guarded(find, record, refusable):
+        """Wait until there is space for an operation: those in flight happen first, or end."""
+        state, disk, found = self._state, self._disk, False
+        while not found:
             if state.in_flight:
                 yield self._until("room", lambda: not state.in_flight)
             else:
                 yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
-            find = self._reserve
+            found = disk.guarded(self._reserve, record, refusable)
 
     @spent_on(ROOM)
     def _work(self, record: Record, refusable: bool) -> bool:

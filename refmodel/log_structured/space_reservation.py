@@ -42,19 +42,20 @@ class SpaceReservation:
         """
         state = self._state
         logged = record.stored_bytes
-        if not state.log.could_ever_fit(logged):
+        fits = state.log.fits(logged)
+        if not fits and not state.log.could_ever_fit(logged):
             raise BadRequest(
                 f"{logged} bytes do not fit the log of {state.geometry.log_bytes} bytes at once"
             )
         blocks = record.count if record.kind in WRITES else 0
         if blocks and not self._has_space(blocks):
             self._reserve_chunks(record, blocks)
-        if not state.log.fits(logged):  # before segments are counted: a checkpoint takes some
+        if not fits:  # before segments are counted: a checkpoint takes some
             self._checkpoints.finish()
             if not state.log.fits(logged):
                 self._checkpoints.run(whole=False)
         if refusable:
-            if self._lacking_pages(record.count):
+            if self._pages_left(record.count)[0] < 0:
                 self._reserve_pages(record.count)
             if state.segments.free_count < self._segments_for(blocks):
                 self._reserve_segments(blocks)
@@ -71,7 +72,7 @@ class SpaceReservation:
         if not state.log.fits(record.stored_bytes) or not self._has_space(blocks):
             return False
         return not refusable or (
-            not self._lacking_pages(sum([other.count for other in coming]))
+            self._pages_left(sum([other.count for other in coming]))[0] >= 0
             and state.segments.free_count >= self._segments_for(blocks)
         )
 
@@ -169,7 +170,7 @@ class SpaceReservation:
         It begins when what is left is little beside what the changes that wait may need.
         """
         pages = self._state.pages
-        if pages.free_count >= 2 * pages.used_count + PLENTY:
+        if len(pages.unused) >= 2 * pages.in_use.total + PLENTY:
             return None  # a shorter calculation, for most writes
         left, copies = self._pages_left(record.count)
         return Earned(record.count * self._levels, left) if 0 < left < copies // 4 else None
@@ -186,21 +187,21 @@ class SpaceReservation:
         A checkpoint after cleaning and reclaim may follow.
         """
         state, pages = self._state, self._state.pages
-        waiting = state.views.waiting_changes()
-        waiting[-1] += blocks
-        blocks = sum(waiting)  # which are merged into the trees by then
+        changes = state.views.waiting_count + blocks  # which are merged into the trees by then
         room = state.geometry.fanout or 128  # entries that certainly fit a node
         growth = (16 if state.geometry.deduplication else 8) * (
-            len(state.chunks.bank) + 2 * blocks + state.segments.units
+            len(state.chunks.bank) + 2 * changes + state.segments.units
         ) // room + 32
-        if pages.free_count >= pages.used_count + growth:  # even if every node is copied
-            return pages.free_count - growth, 0
-        logical = pages.used[MapKind.LOGICAL]
+        free = len(pages.unused)
+        if free >= pages.in_use.total + growth:  # even if every node is copied
+            return free - growth, 0
+        waiting, logical = state.views.waiting_changes(), pages.used[MapKind.LOGICAL]
+        waiting[-1] += blocks
         # each map that waits may copy what the one before has copied
-        copies = sum(min((changes + 1) * self._levels, logical) for changes in waiting)
+        copies = sum(min((some + 1) * self._levels, logical) for some in waiting)
         # each page of these may be copied once until the next checkpoint
         service = sum(pages.used[kind] for kind in SERVICE_MAPS)
-        return pages.free_count - copies - service - growth, copies
+        return free - copies - service - growth, copies
 
     @property
     def _levels(self) -> int:

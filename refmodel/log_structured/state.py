@@ -46,6 +46,7 @@ class DiskState:
     """
 
     def __init__(self, array: Array[Geometry]) -> None:
+        self.array = array
         self.geometry = geometry = array.geometry
         self.performance = performance = array.performance
         self.capacity = capacity = array.capacity

@@ -69,11 +69,10 @@ class Scheduler:
 
         Raises PowerCut; then no process is left. Raises what background work raises.
         """
-        ready = [
-            running
-            for running in self._running
-            if (condition := running.ready) is None or condition()
-        ]
+        ready = []
+        for running in self._running:
+            if (condition := running.ready) is None or condition():
+                ready.append(running)
         if not ready:
             return False
         chosen = ready[self.choose(len(ready))] if len(ready) > 1 else ready[0]

@@ -4,6 +4,8 @@ from refmodel.core.errors import (
     DataLost,
     DiskBusy,
     DiskError,
+    HostFull,
+    HostRefused,
     NotADisk,
     UnknownOutcome,
     Unsupported,
@@ -34,6 +36,8 @@ def explained(error: Exception) -> tuple[str, int]:
     """
     status = next((status for kind, status in STATUSES if isinstance(error, kind)), REFUSED)
     match error:
+        case HostRefused() if not isinstance(error, HostFull):
+            return str(error), status
         case DiskError():
             return f"{error.code}: {error}", status
         case MemoryError():

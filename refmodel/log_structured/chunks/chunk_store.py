@@ -315,15 +315,14 @@ class ChunkStore:
         self._emit("destage", segment=segment, mbas=mbas)
         return mbas
 
-    def lengths(self, chunks: dict[int, bytes]) -> Iterator[tuple[int, int]]:
-        """Yield each chunk that will be destaged, and its length in units.
+    def lengths(self, chunks: dict[int, bytes]) -> list[tuple[int, int]]:
+        """Return each chunk that will be destaged, and its length in units.
 
         Those that are expected to die first come first.
         """
-        for queue in self.queues:
-            for mba, units in queue.items():
-                if mba in chunks:
-                    yield mba, units
+        return [
+            (mba, units) for queue in self.queues for mba, units in queue.items() if mba in chunks
+        ]
 
     def offset(self, pba: int) -> int:
         """Return where the data at a PBA begins, in bytes of the capacity leg."""

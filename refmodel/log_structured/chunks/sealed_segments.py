@@ -1,6 +1,7 @@
 """The sealed segments and the usage of each."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from operator import sub
 from typing import NamedTuple
 
 from refmodel.log_structured.chunks.streams import Stream
@@ -50,16 +51,23 @@ class SealedSegments(MutableMapping[int, SegmentUsage]):
         """Return how many segments are sealed."""
         return self._count
 
-    def lose(self, segment: int, units: int) -> tuple[int, int]:
-        """Note that `units` units of a segment are dead; if all are, it is not sealed any more.
+    def lose(self, dead: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Note that units of segments are dead; where all are, a segment is not sealed any more.
 
-        Returns how many live, and when it was filled.
+        `dead` has the number of units by segment. Returns `usage_of` these segments.
         """
-        live = self._live[segment] - units
-        assert live >= 0
-        self._live[segment] = live
-        self._count -= not live
-        return live, self._filled[segment]
+        lives = [*map(sub, self._live.many(dead), dead.values())]
+        assert min(lives, default=0) >= 0
+        for segment, live in zip(dead, lives, strict=True):
+            self._live[segment] = live
+        self._count -= lives.count(0)
+        return [*zip(lives, self._filled.many(dead), strict=True)]
+
+    def usage_of(self, segments: Iterable[int]) -> list[tuple[int, int]]:
+        """Return how many units live in each segment, 0 if it is not sealed, and when it was
+        filled.
+        """
+        return [*zip(self._live.many(segments), self._filled.many(segments), strict=True)]
 
     def lives(self) -> Iterator[int]:
         """Yield how many units live in each segment."""

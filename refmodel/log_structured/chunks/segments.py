@@ -76,7 +76,7 @@ class Segments:
     @property
     def free_count(self) -> int:
         """Number of free segments."""
-        return len(self._free) + self.count - self._fresh + self._unknown_free
+        return self._free.count + self.count - self._fresh + self._unknown_free
 
     @property
     def sealed_count(self) -> int:
@@ -165,11 +165,11 @@ class Segments:
         counted = self.addressing.by_segment(pbas)
         self._know(counted)
         self.live -= counted.total()
-        for segment, gone in counted.items():
-            live, filled = self.sealed.lose(segment, gone)
-            self._changed.add(segment)
-            if live + gone == self.units or segment in self.victims:
-                self.victims.put(segment, live, filled)
+        self._changed.update(counted)
+        for (segment, gone), (live, filled) in zip(
+            counted.items(), self.sealed.lose(counted), strict=True
+        ):
+            self.victims.put(segment, live, filled, was_full=live + gone == self.units)
             if not live:
                 self.dead.append(segment)
 
@@ -200,11 +200,12 @@ class Segments:
         Raises NoSpace, DataLost.
         """
         changed = [*islice(self._changed, most)]
-        sealed = {segment: self.sealed[segment] for segment in changed if segment in self.sealed}
-        self.table.put_many([*sealed], [(usage.live, usage.filled) for usage in sealed.values()])
-        gone = [segment for segment in changed if segment not in sealed]
+        usage = dict(zip(changed, self.sealed.usage_of(changed), strict=True))
+        sealed = [segment for segment in changed if usage[segment][0]]
+        self.table.put_many(sealed, [usage[segment] for segment in sealed])
+        gone = [segment for segment in changed if not usage[segment][0]]
         stored = zip(gone, self.table.get_many(gone), strict=True)
-        self.table.remove_many([segment for segment, usage in stored if usage is not None])
+        self.table.remove_many([segment for segment, there in stored if there is not None])
         self._changed.difference_update(changed)
 
     def freeze(self) -> None:

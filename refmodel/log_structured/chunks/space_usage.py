@@ -73,10 +73,8 @@ class SpaceUsage:
 
         So many units are `coming` into the bank before. New chunks must have been deduplicated.
         """
-        chunks = self._chunks
-        banked = sum(units for _, units in chunks.lengths(chunks.bank))
-        moving = sum(units for _, units in chunks.lengths(chunks.moving))
-        return max(0, -(banked + coming) % self._segments.units - moving)
+        moving = self.queued_units - self.bank_units
+        return max(0, -(self.units_to_destage + coming) % self._segments.units - moving)
 
     @property
     def left_in_free_segments(self) -> int:

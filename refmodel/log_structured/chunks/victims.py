@@ -40,11 +40,16 @@ class Victims:
         """Return how many segments may be cleaned."""
         return sum(self._sizes)
 
-    def put(self, segment: int, live: int, filled: int) -> None:
-        """Note how many units live in a segment, and when it was filled."""
+    def put(self, segment: int, live: int, filled: int, *, was_full: bool = True) -> None:
+        """Note how many units live in a segment, and when it was filled.
+
+        Unless it was full until now, it must be here already: else it is not to be cleaned.
+        """
         units, sizes = self._units, self._sizes
         if before := self._usage[segment]:
             sizes[before % units] -= 1
+        elif not was_full:
+            return
         if not 0 < live < units:
             self._usage[segment] = 0
             return

@@ -80,6 +80,8 @@ def put_at(column: "Column | Table", slots: Sequence[int], values: Sequence[Any]
     if isinstance(column, Table):
         for part, fields in zip(column.columns, zip(*values, strict=True), strict=False):
             put_at(part, slots, fields)
+    elif slots and slots[-1] - slots[0] == len(slots) - 1:  # neighbours
+        column[slots[0] : slots[-1] + 1] = array(column.typecode, values)
     else:
         for slot, value in zip(slots, values, strict=True):
             column[slot] = value

@@ -11,7 +11,7 @@ It has more than 400 lines because reading, changing and sharing a tree rest on 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Generic, TypeVar
 
 from refmodel.core.errors import DataLost
@@ -105,13 +105,16 @@ class Tree(Generic[V]):
 
         The keys are in ascending order; pages have to be held meanwhile. Raises DataLost.
         """
+        nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
         at = 0
         while at < len(keys) and self._root:
-            node, end = self.pages.get(self._root, self.kind), LAST
+            node, end = load(self._root, kind), LAST
             while node.level:
-                child = child_index(node, keys[at])
-                end = node.keys[child + 1] if child + 1 < len(node.keys) else end
-                node = self.pages.get(node.values[child], self.kind)
+                child = bisect_right(node.keys, keys[at], 1)
+                end = node.keys[child] if child < len(node.keys) else end
+                page = node.values[child - 1]
+                node = nodes.get(page) or load(page, kind)
+                node.used = True
             at = bisect_left(keys, end, at)
 
     def leaf(self, key: int) -> Node:
@@ -217,7 +220,7 @@ class Tree(Generic[V]):
         absent = [at for at, slot in enumerate(slots) if slot == size or keys[slot] != coming[at]]
         if len(absent) >= room - size:
             del absent[room - size :]
-            del slots[absent[-1] + 1 :]
+            slots = slots[: absent[-1] + 1]
         given = values[first : first + len(slots)]
         there = slots
         if absent:
@@ -272,8 +275,7 @@ class Tree(Generic[V]):
 
         The tree must not change meanwhile. Device I/O is counted under `cause`, or else as misses.
         """
-        if self._root:
-            yield from self._items(self._root, low, high, cause)
+        return chain.from_iterable(self._items(self._root, low, high, cause) if self._root else ())
 
     def contains(self, page: int, level: int, key: int) -> bool:
         """Return whether this tree has the node in a page, which may be of a tree that shares
@@ -303,11 +305,14 @@ class Tree(Generic[V]):
             at = self.pages.get(at.values[child_index(at, key)], self.kind)
         return at if at.level == level + 1 else None
 
-    def _items(self, page: int, low: int, high: int, cause: str) -> Iterator[tuple[int, V]]:
+    def _items(
+        self, page: int, low: int, high: int, cause: str
+    ) -> Iterator[Iterable[tuple[int, V]]]:
+        """Yield what each leaf has of that."""
         node = self.pages.get(page, self.kind, cause)
         if node.level == 0:
             part = slice(bisect_left(node.keys, low), bisect_left(node.keys, high))
-            yield from zip(node.keys[part], node.values[part], strict=True)
+            yield zip(node.keys[part], node.values[part], strict=True)
             return
         for at in range(child_index(node, low), len(node.keys)):
             if at and node.keys[at] >= high:
@@ -409,8 +414,16 @@ class Tree(Generic[V]):
             self.release(node)
 
 
-def _slots(keys: Column, wanted: Sequence[int]) -> list[int]:
-    """Return where each key is among the keys, or where it would be put."""
+def _slots(keys: Column, wanted: Sequence[int]) -> Sequence[int]:
+    """Return where each key is among the keys, or where it would be put.
+
+    The wanted keys are in ascending order.
+    """
+    low, high = wanted[0], wanted[-1]
+    if low < high == low + len(wanted) - 1:
+        first, last = bisect_left(keys, low), bisect_left(keys, high)
+        if last - first == high - low and last < len(keys) and keys[last] == high:
+            return range(first, last + 1)  # all are there, and they are neighbours
     return [*map(bisect_left, repeat(keys), wanted)]
 
 

@@ -23,7 +23,7 @@ class FreePages:
 
     def __len__(self) -> int:
         """Return how many pages can be allocated now."""
-        return len(self._released) + self.pages - self.first_unused
+        return self._released.count + self.pages - self.first_unused
 
     def __contains__(self, page: int) -> bool:
         """Return whether a page can be allocated now."""

@@ -143,7 +143,7 @@ class PageStore:
         logical maps that are `waiting` are merged.
         """
         there = len(self.dirty) + len(self._frozen)
-        if there <= max(LEAST_DIRTY, self._most // 2):
+        if there <= self._most_dirty:
             return False
         coming = min(waiting(), self.in_use.counts[MapKind.LOGICAL] - self._dirty_logical)
         return there + coming > self._most - KEPT // NODE_BYTES
@@ -413,6 +413,7 @@ class PageStore:
     def _set_most(self, nodes: int) -> None:
         """Let so many nodes be in memory, and see how many leave room for the column of live."""
         self._most = nodes  # in memory
+        self._most_dirty = max(LEAST_DIRTY, nodes // 2)  # of these, while nothing else is asked
         self._room = nodes - LEAST_CLEAN - -(-self.column_bytes // NODE_BYTES)
 
     def _evict(self) -> None:

@@ -169,6 +169,11 @@ class Views:
         while not self.merge(MERGED_AT_ONCE, whole=True):
             pass
 
+    @property
+    def waiting_count(self) -> int:
+        """Number of changes that wait in all maps together."""
+        return sum(self.waiting_changes()) if self.frozen_maps else len(self.live_map.recent)
+
     def waiting_changes(self) -> list[int]:
         """Return how many changes wait in each map, live the last."""
         return [len(map.recent) for map in (*self.frozen_maps, self.live_map)]

@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.registry import open_disk
 from support.command_line import run
+
+
+def damage(device: Path, at: int, pages: int = 1) -> None:
+    """Overwrite pages of a device with zeroes."""
+    with device.open("r+b") as file:
+        file.seek(at)
+        file.write(bytes(4096 * pages))
 
 
 @pytest.fixture
@@ -45,12 +55,38 @@ def test_status_counts_in_the_singular_and_the_plural(tmp_path: Path, disk: Path
 
 
 def test_scrub_tells_what_the_opening_repaired(disk: Path) -> None:
-    with (disk / "device-0").open("r+b") as device:
-        device.write(bytes(4096))  # one copy of the label
+    damage(disk / "device-0", 0)  # one copy of the label
     lines = run("scrub", disk).stdout.splitlines()
     assert lines[0] == b"2 labels verified, 0 copies repaired"
     assert lines[-1] == b"1 label repaired when the disk was opened"
     assert b"opened" not in run("scrub", disk).stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--engine", "in-place-raid5")])
+def test_scrub_tells_that_the_opening_rewrote_a_slot(tmp_path: Path, options: list[str]) -> None:
+    disk = tmp_path / "disk"
+    run("create", disk, "--blocks", 64, *options)
+    opened = open_disk(disk)
+    assert isinstance(opened, ArrayDisk)
+    slots = opened.array.performance.components[0].base
+    opened.close()
+    damage(disk / "device-0", slots, 2)  # one copy of the newest, and of the one before
+    assert run("scrub", disk).stdout.splitlines()[-1] == (
+        b"1 checkpoint repaired when the disk was opened"
+    )
+    assert b"opened" not in run("scrub", disk).stdout
+
+
+def test_scrub_tells_that_the_opening_rewrote_a_page(disk: Path) -> None:
+    run("write", disk, 0, stdin=b"x")
+    run("checkpoint", disk)
+    opened = open_disk(disk)
+    assert isinstance(opened, LogStructuredDisk)
+    pages = opened.state.pages
+    at = opened.array.performance.components[0].base + pages.offset(opened.state.chunks.middle.root)
+    opened.close()
+    damage(disk / "device-0", at)
+    assert run("scrub", disk).stdout.splitlines()[-1] == b"1 page repaired when the disk was opened"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Exit statuses: what was refused, what may have happened, and numbers that are too large."""
 
+import errno
 import os
 import resource
 import signal
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from refmodel.core.errors import NotADisk, UnknownOutcome, Unsupported
-from refmodel.serving.exit_status import UNKNOWN, USAGE, explained
+from refmodel.core.errors import HostFull, HostRefused, NotADisk, UnknownOutcome, Unsupported
+from refmodel.serving.exit_status import REFUSED, UNKNOWN, USAGE, explained
 from support.command_line import ENGINE, run
 
 HUGE = 10**29
@@ -37,6 +38,13 @@ def test_a_write_that_may_have_happened_has_a_status_of_its_own(
 def test_the_status_of_an_error_does_not_depend_on_the_command() -> None:
     assert explained(UnknownOutcome("cut"))[1] == explained(MemoryError())[1] == UNKNOWN
     assert explained(Unsupported("none"))[1] == explained(NotADisk("none"))[1] == USAGE
+
+
+def test_what_the_host_refuses_is_told_in_its_words() -> None:
+    message = "the host refuses device-1: Permission denied"
+    assert explained(HostRefused(message, errno.EACCES)) == (message, REFUSED)
+    full = "the host refuses device-1: No space left on device"
+    assert explained(HostFull(full, errno.ENOSPC)) == (f"no-space: {full}", REFUSED)
 
 
 @pytest.mark.parametrize(
