@@ -46,11 +46,13 @@ Record covers z b s : Prop := Covers {
   covers_now : power b = true → reads_over z (now b) (now s);
   covers_all : power b = true → exactly (now s) ∈ survivors s;
   covers_left i : i ∈ survivors b → ∃ d, i = exactly d ∧ ∃ j, j ∈ survivors s ∧ same_image i j;
+  (* what is delayed can be written *)
+  covers_fits : power b = true → Forall (λ w, fits (size b) w.1 (length w.2)) (delayed z);
 }.
 
 Lemma covers_created n : covers no_delay (created n) (created n).
 Proof.
-  split; try done; [by intros _; apply reads_over_nothing|by left|].
+  split; try done; [by intros _; apply reads_over_nothing|by left| |by constructor].
   intros i ->%elem_of_list_singleton. eexists. split; [done|]. eexists. split; [by left|].
   by apply same_image_exactly.
 Qed.
@@ -71,7 +73,7 @@ Lemma answered_covers z b s r faults excuses d e left left' b' :
   left = [exactly d] → same_disk d e → exactly e ∈ left' →
   ∃ s', answered s r faults excuses e left' s' ∧ covers z b' s'.
 Proof.
-  intros Hc Hz [Hon Hr] -> Hsame He. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft].
+  intros Hc Hz [Hon Hr] -> Hsame He. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft Hfits].
   assert (covers z (happens b d [exactly d]) (happens s e left')) as Hdone.
   { split; simpl; try done; [by intros _; apply reads_over_nothing|].
     intros i ->%elem_of_list_singleton. eexists. split; [done|]. eexists. split; [exact He|].
@@ -96,7 +98,7 @@ Lemma step_covers z b s q r b' :
   covers z b s → newest_data z = ∅ → (∀ from lba count, q ≠ DoRead from lba count) →
   step Ack b (event_of q r []) b' → ∃ s', step Prefix s (event_of q r []) s' ∧ covers z b' s'.
 Proof.
-  intros Hc Hz Hq Hstep. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft].
+  intros Hc Hz Hq Hstep. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft Hfits].
   assert (power b = true) as Hon.
   { destruct q as [lba bs|lba count|n|n|n| | |from lba count]; try (by destruct Hstep).
     by destruct (Hq from lba count). }
@@ -120,7 +122,7 @@ Qed.
 (** ** Whatever is delayed *)
 
 Lemma covers_cut z z' b s : covers z b s → covers z' (cut b []) (cut s []).
-Proof. intros [Hsize Hpower Hbelow Hnow Hall Hleft]. by split. Qed.
+Proof. intros [Hsize Hpower Hbelow Hnow Hall Hleft Hfits]. by split. Qed.
 
 Lemma outside_covers z b s r b' :
   covers z b s → outside b r b' → ∃ s', outside s r s' ∧ covers z b' s'.
@@ -131,16 +133,17 @@ Qed.
 
 (** The power returns. *)
 Lemma crash_covers z z' b s b' :
-  covers z b s → newest_data z' = ∅ → step Ack b (Crash Ok) b' → ∃ s', step Prefix s (Crash Ok) s' ∧
-    covers z' b' s'.
+  covers z b s → newest_data z' = ∅ → delayed z' = [] → step Ack b (Crash Ok) b' →
+  ∃ s', step Prefix s (Crash Ok) s' ∧ covers z' b' s'.
 Proof.
-  intros [Hsize Hpower Hbelow Hnow Hall Hleft] Hz (i&d&Hi&[Hlive Hsnaps]&->).
+  intros [Hsize Hpower Hbelow Hnow Hall Hleft Hfits] Hz Hnone (i&d&Hi&[Hlive Hsnaps]&->).
   destruct (Hleft i Hi) as (d0&->&j&Hj&[Hhold Hsame]).
   set (e := Disk (live d) (with_snaps j)).
   assert (same_disk d e) as Hde by (apply same_disk_alt; split; [done|]; simpl; by rewrite Hsnaps).
   exists (State (size s) e [exactly e] true). split.
   - exists j, e. split_and!; [done| |done]. split; [|done]. intros l. simpl. rewrite <-Hhold. apply Hlive.
-  - split; simpl; try done; [by intros _; apply reads_over_nothing|by left|].
+  - split; simpl; try done;
+      [by intros _; apply reads_over_nothing|by left| |by rewrite Hnone; constructor].
     intros k ->%elem_of_list_singleton. eexists. split; [done|]. eexists. split; [by left|].
     by apply same_image_exactly.
 Qed.
@@ -151,7 +154,7 @@ Lemma read_covers z v b s from lba count r bs b' :
   ∃ s', entry_step Prefix tolerates v s (Event (Read from lba count r
     (match r, from with Ok, Live => with_newest z lba bs | _, _ => bs end))) s' ∧ covers z b' s'.
 Proof.
-  intros Hc Hstep. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft].
+  intros Hc Hstep. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft Hfits].
   destruct Hstep as [[[Hon Hr] Hdata]|Hlost].
   2:{ exists s. destruct r as [|[]| |]; try done. destruct Hlost as [Hbeyond [Hon ->]]. split; [|done].
       right. split; [done|]. by split; [congruence|]. }
@@ -188,7 +191,7 @@ Lemma delay_covers z v b s lba bs :
   covers z b s → power b = true → fits (size b) lba (length bs) →
   ∃ s', entry_step Prefix tolerates v s (Event (Write lba bs Ok)) s' ∧ covers (delay_write z lba bs) b s'.
 Proof.
-  intros [Hsize Hpower Hbelow Hnow Hall Hleft] Hon Hfits.
+  intros [Hsize Hpower Hbelow Hnow Hall Hleft Hfits] Hon Hfits'.
   exists (happens s (written (now s) lba bs) (buffered Prefix s (written (now s) lba bs))). split.
   - left. split; [congruence|]. split; [|done]. unfold out_of_range. by rewrite Hsize, decide_True.
   - split; simpl; try done.
@@ -197,6 +200,7 @@ Proof.
     + by left.
     + intros i Hi. destruct (Hleft i Hi) as (d&->&j&?&?). exists d. split; [done|]. exists j.
       split; [by right|done].
+    + constructor; auto.
 Qed.
 
 (** What did not happen may be answered so. *)
@@ -209,14 +213,15 @@ Qed.
 
 (** All delayed writes are on the disk below, or maybe they are. *)
 Lemma drained_covers z z' b s :
-  covers z b s → newest_right z → newest_data z' = ∅ → power b = true →
+  covers z b s → newest_right z → newest_data z' = ∅ → delayed z' = [] → power b = true →
   covers z' (settled (size b) (written_all (now b) (reverse (delayed z)))) s.
 Proof.
-  intros [Hsize Hpower Hbelow Hnow Hall Hleft] Hright Hz Hon.
+  intros [Hsize Hpower Hbelow Hnow Hall Hleft Hfits] Hright Hz Hnone Hon.
   destruct (Hnow Hon) as [Hlive Hsnaps].
   assert (same_disk (written_all (now b) (reverse (delayed z))) (now s)) as Hsame.
   { apply same_disk_alt. split; [intros l; by rewrite Hright, Hlive|]. by rewrite written_all_snaps. }
-  split; simpl; try done; [congruence|by intros _; apply reads_over_nothing|auto|].
+  split; simpl; try done;
+    [congruence|by intros _; apply reads_over_nothing|auto| |by rewrite Hnone; constructor].
   intros i ->%elem_of_list_singleton. eexists. split; [done|]. exists (exactly (now s)). split; [auto|].
   by apply same_image_exactly.
 Qed.
@@ -225,8 +230,9 @@ Lemma maybe_drained_covers z b s :
   covers z b s → newest_right z → power b = true →
   covers z (settled (size b) (written_all (now b) (reverse (delayed z)))) s.
 Proof.
-  intros Hc Hright Hon. pose proof (drained_covers z no_delay b s Hc Hright eq_refl Hon) as Hd.
-  destruct Hd as [Hsize Hpower Hbelow Hnow Hall Hleft]. split; try done.
+  intros Hc Hright Hon. pose proof (drained_covers z no_delay b s Hc Hright eq_refl eq_refl Hon) as Hd.
+  destruct Hd as [Hsize Hpower Hbelow Hnow Hall Hleft _]. split; try done;
+    [|intros _; by apply (covers_fits z b s)].
   intros _. destruct (Hnow eq_refl) as [_ Hsnaps]. split; [|done]. intros l. simpl. rewrite Hright.
   destruct (covers_now _ _ _ Hc Hon) as [Hlive _]. rewrite Hlive. by destruct (newest_data z !! l).
 Qed.
@@ -236,7 +242,7 @@ Lemma flush_covers z v b s :
   covers z b s → newest_data z = ∅ → power b = true →
   ∃ s', entry_step Prefix tolerates v s (Event (Flush Ok)) s' ∧ covers z b s'.
 Proof.
-  intros [Hsize Hpower Hbelow Hnow Hall Hleft] Hz Hon.
+  intros [Hsize Hpower Hbelow Hnow Hall Hleft Hfits] Hz Hon.
   exists (happens s (now s) [exactly (now s)]). split; [left; by split; [congruence|]|].
   split; simpl; try done; [by left|]. intros i Hi. rewrite Hbelow in Hi by done.
   apply elem_of_list_singleton in Hi as ->. eexists. split; [done|]. eexists. split; [by left|].
@@ -248,7 +254,7 @@ Lemma cut_short_covers z b s q :
   covers z b s → power b = true →
   ∃ s', step Prefix s (event_of q CutShort []) s' ∧ covers z (cut b []) s'.
 Proof.
-  intros Hc Hon. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft].
+  intros Hc Hon. pose proof Hc as [Hsize Hpower Hbelow Hnow Hall Hleft Hfits].
   assert (∀ left, covers z (cut b []) (cut s left)) as Hcut.
   { intros left. split; try done. intros i Hi. destruct (Hleft i Hi) as (d&->&j&?&?). exists d.
     split; [done|]. exists j. split; [|done]. apply elem_of_app. by right. }
@@ -257,15 +263,17 @@ Proof.
 Qed.
 
 (** Only what is read counts. *)
-Lemma covers_newest z z' b s : newest_data z = newest_data z' → covers z b s → covers z' b s.
+Lemma covers_newest z z' b s :
+  newest_data z = newest_data z' → delayed z' = [] ∨ delayed z' = delayed z → covers z b s → covers z' b s.
 Proof.
-  intros Hz [Hsize Hpower Hbelow Hnow Hall Hleft]. split; try done. intros Hon. unfold reads_over in *.
-  rewrite <-Hz. auto.
+  intros Hz Hd [Hsize Hpower Hbelow Hnow Hall Hleft Hfits]. split; try done; intros Hon.
+  - unfold reads_over in *. rewrite <-Hz. auto.
+  - destruct Hd as [->| ->]; [constructor|auto].
 Qed.
 
 (** When the power is off, nothing is delayed any more. *)
 Lemma covers_off z z' b s : power b = false → covers z b s → covers z' b s.
-Proof. intros Hoff [Hsize Hpower Hbelow Hnow Hall Hleft]. split; try done; congruence. Qed.
+Proof. intros Hoff [Hsize Hpower Hbelow Hnow Hall Hleft Hfits]. split; try done; congruence. Qed.
 
 (** Writes of unknown outcome that did not happen, and operations on devices. *)
 Lemma unknown_writes_covers z v b s ws : covers z b s → power b = true →

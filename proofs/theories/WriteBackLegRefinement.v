@@ -317,7 +317,7 @@ Lemma covers_counted k z b s : sound_delay k → z = k ∨ delayed k = [] ∧ (�
   covers k b s → covers z b s ∧ sound_delay z.
 Proof.
   intros Hk [->|[Hnone [n ->]]] Hc; [done|]. split; [|apply sound_nothing].
-  apply (covers_newest k); [|done]. by rewrite (proj2 Hk Hnone).
+  apply (covers_newest k); [|by left|done]. by rewrite (proj2 Hk Hnone).
 Qed.
 (** ** Every step *)
 
@@ -455,7 +455,7 @@ Proof.
     + destruct (uses_places q); [apply sound_nothing|done].
     + intros b s b' Hon Hc Hrun Hon'. destruct (answered_below k v b s b' q r0 bs0 Hq Hk Hc Hrun) as (s'&?&?).
       exists s'. split; [done|]. destruct (uses_places q) eqn:Huses; [|done].
-      apply (covers_newest k); [|done]. apply Hk. destruct Hq as [|Hq]; [done|]. by destruct q.
+      apply (covers_newest k); [|by left|done]. apply Hk. destruct Hq as [|Hq]; [done|]. by destruct q.
   - apply mapped_finish in Hp as ([[ms0 c0] [y0 all]]&->&Heq). unfold with_result in Heq.
     cbn [fst snd] in Heq. unfold drained in Heq. cbn [fst snd] in Heq. simplify_eq.
     destruct (drain_ends _ _ _ _ _ _ _ _ _ _ Hrel Hk HB) as (B'&Hrel'&Hk'&HB'). simpl in Hk', HB'.
@@ -558,10 +558,10 @@ Proof.
   eapply step_below; [exact Hrel|exact HB|by apply Recovered|constructor|done|done|].
   intros b s b' Hon Hc Hrun Hon'. subst es. destruct on; simpl in Hrun.
   - destruct (devices_covers spare k v _ b s b' Htold Hc Hrun) as (s'&?&Hc'). exists s'. split; [done|].
-    apply (covers_newest k); [|done]. subst z'. unfold delayed_again.
-    destruct (delayed k) eqn:Hd; [by apply Hk|done].
+    apply (covers_newest k); [..|done]; subst z'; unfold delayed_again;
+      destruct (delayed k) eqn:Hd; [by apply Hk|done|by left|by right].
   - inversion Hrun as [|en b1 tr b2 Hstep Hrest]; subst. destruct Hstep as [Hcrash|[]].
-    destruct (crash_covers k z' b s b1 Hc eq_refl Hcrash) as (s1&Hs1&Hc1).
+    destruct (crash_covers k z' b s b1 Hc eq_refl eq_refl Hcrash) as (s1&Hs1&Hc1).
     destruct (devices_covers spare z' v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'. split; [|done].
     econstructor; [by left|done].
 Qed.
@@ -649,7 +649,7 @@ Proof.
       by by apply Forall_fmap, Forall_true.
     destruct on; simpl in Hrun; [by eapply devices_covers|].
     inversion Hrun as [|en b1 tr b2 Hstep Hrest]; subst. destruct Hstep as [Hcrash|[]].
-    destruct (crash_covers k k b s b1 Hc (proj2 Hk (Hnone eq_refl)) Hcrash) as (s1&Hs1&Hc1).
+    destruct (crash_covers k k b s b1 Hc (proj2 Hk (Hnone eq_refl)) (Hnone eq_refl) Hcrash) as (s1&Hs1&Hc1).
     destruct (devices_covers spare k v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'.
     split; [|done]. econstructor; [by left|done].
   - inversion Hst; subst. by eapply lost_answers.
@@ -702,7 +702,7 @@ Proof.
   - apply (formatted_related D size count shape represents recoverable programs_safe).
     by exists trees, g, f, ms1, cl1, y1, x2.
   - intros b <- _. exists (created (disk_blocks g)). split; [done|].
-    apply (covers_newest no_delay); [done|]. apply covers_created.
+    apply (covers_newest no_delay); [done|by left|]. apply covers_created.
 Qed.
 
 Lemma both_some m v S : both m v S → ∃ s, S s.
@@ -719,6 +719,14 @@ Proof.
   - destruct (both_some _ _ _ Hboth) as [s Hs]. exists s, s. split; [done|constructor].
   - destruct (IH _ _ (keeping_related _ _ _ _ _ Hmove Hboth)) as (s1&s'&(s&Hs&Hrun)&Hrest).
     exists s, s'. split; [done|]. by eapply recorded_run_app.
+Qed.
+
+Lemma both_shown m es m' v S :
+  recorded_shows (write_back_leg D shape room_of spares_places size count) m es m' → both m v S →
+  ∃ v' S', both m' v' S'.
+Proof.
+  intros Hshows. revert v S. induction Hshows as [m|m es m1 tr m2 Hmove _ IH]; intros v S Hboth; [by eauto|].
+  by eapply IH, keeping_related.
 Qed.
 
 Theorem write_back_leg_refines :

@@ -308,12 +308,12 @@ Definition maps_fit (y : memory) : Prop := ∃ bs,
 (** If there are places for all that is delayed, a flush writes it and is answered [Ok], with the first free
 places. Numbers are below the limit of words, and the maps go into a slot. *)
 Lemma roomy_flush y z f d m :
-  blocks_laws → represents y f d → roomy shape drainable_now (y, z) →
+  blocks_laws → represents y f d → in_range (shape y) (delayed z) → blocks_delayed z ≤ drainable_now y →
   small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
   let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) [Hrange Hroom] Hsmall Hfit. simpl in *.
+  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) Hrange Hroom Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -343,7 +343,8 @@ Theorem flush_is_answered n c tr y z m :
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
   intros laws Hc Hs. destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe
-    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_flush with f d.
+    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
+  apply roomy_flush with f d; [done..|lia].
 Qed.
 End Whole.
 
@@ -395,12 +396,13 @@ Proof.
 Qed.
 
 Lemma roomy_tree_flush y z f d m :
-  blocks_laws → tree_represents bits y f d → roomy T.shape tree_drainable_now (y, z) →
-  small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
+  blocks_laws → tree_represents bits y f d → in_range (T.shape y) (delayed z) →
+  blocks_delayed z ≤ tree_drainable_now y → small_group (T.shape y) (T.next_record y) (reverse (delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
   let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
     (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hy [Hrange Hroom] Hsmall Hfit. simpl in *.
+  intros laws Hy Hrange Hroom Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -434,6 +436,7 @@ Theorem tree_flush_is_answered n c tr y z m :
 Proof.
   intros laws Hc Hs.
   destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
-    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_tree_flush with f d.
+    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
+  apply roomy_tree_flush with f d; [done..|lia].
 Qed.
 End Trees.

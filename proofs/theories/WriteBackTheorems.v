@@ -155,6 +155,45 @@ Theorem write_back_tree_leg_flush_answered `{blocks} {C} `{cutting block C} {tor
     (LegDiskMachine.Idle (y, z) ms c, x, h).
 Proof. intros laws code. by apply WriteBackLegProgress.tree_leg_flush_is_answered. Qed.
 
+(** In any run, also after the disk was lost, in a drain too: if there are places for what is delayed, and the
+log has room for it ([drainable_now]), a flush is answered [Ok] so. *)
+Theorem write_back_lost_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most size
+    count n m tr y z ms c x h k :
+  let disk := write_back_leg_disk most size count in
+  blocks_laws → cutting_laws count → recorded_fresh disk n m →
+  recorded_shows disk m tr (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  WriteBack.blocks_delayed z ≤ WriteBackProgress.drainable_now y →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size →
+  ProvedDiskAnswers.small_group (shape y) (next_record y) (reverse (WriteBack.delayed z)) →
+  WriteBackProgress.maps_fit y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_programs most) size (WriteBackLegProgress.flush_places first_free)
+      (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedDiskBounds.group_ios (shape y) (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros disk laws code. by apply WriteBackLegProgress.leg_flush_finds_places. Qed.
+
+Theorem write_back_lost_tree_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most
+    size count bits n m tr y z ms c x h k :
+  let disk := write_back_tree_leg_disk most size count bits in
+  blocks_laws → cutting_laws count → recorded_fresh disk n m →
+  recorded_shows disk m tr (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  WriteBack.blocks_delayed z ≤ WriteBackProgress.tree_drainable_now y →
+  ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  ProvedDiskAnswers.small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y)
+    (reverse (WriteBack.delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_tree_programs most bits) size
+      (WriteBackLegProgress.flush_places ProvedTreeDisk.first_free) (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedTreeDiskBounds.tree_group_ios y (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros disk laws code. by apply WriteBackLegProgress.tree_leg_flush_finds_places. Qed.
+
 (** 12. An execution: delayed writes are read, and lost with the power; a snapshot has them, and what was
 flushed survives; power cuts come in drains, of which one leaves all writes and the other one none; a
 scheduler proposes a place in use, and a cleaning that would take a place of delayed writes. *)
