@@ -158,7 +158,7 @@ Proof.
   pose proof (new_delay D size count shape_of room_of spares_places represents recoverable programs_safe
     _ _ _ _ _ Hnew) as Hboth.
   destruct (both_shown D size count shape_of room_of spares_places represents recoverable programs_safe
-    _ _ _ _ _ Hrun Hboth) as (v&S&cb&B&Hst&Hrel%related_fits&_&HB). inversion Hst; subst.
+    Prefix ltac:(done) _ _ _ _ _ Hrun Hboth) as (v&S&cb&B&Hst&Hrel%related_fits&_&HB). inversion Hst; subst.
   split.
   - pose proof Hrel as [Hserves _]. apply serves_some in Hserves as (b&Hb&Hon&Hsize).
     destruct (HB b Hb Hon) as (s&_&Hc).

@@ -176,19 +176,19 @@ Theorem always_roomy n c tr x m : formatted delaying n c → shows (disk_machine
 Proof.
   intros Hc Hs.
   assert (∀ c tr c' s, shows (disk_machine delaying) c tr c' → roomy_machine c →
-    prefix_related shape_of represents recoverable c s → roomy_machine c' ∧ ∃ s',
-      prefix_related shape_of represents recoverable c' s') as Hall.
+    buffers_related shape_of represents recoverable Prefix c s → roomy_machine c' ∧ ∃ s',
+      buffers_related shape_of represents recoverable Prefix c' s') as Hall.
   { clear c tr x m Hc Hs. intros c tr c' s Hs. revert s.
     induction Hs as [c|c es c1 tr c2 Hmove _ IH]; intros s Hc Hrel; [by eauto|].
-    destruct (prefix_related_move D shape_of room_of spares_places represents recoverable programs_safe
-      _ _ _ _ Hrel Hmove) as (s1&_&Hrel1). eapply IH; [by eapply roomy_move|done]. }
+    destruct (buffers_related_move D shape_of room_of spares_places represents recoverable programs_safe
+      Prefix ltac:(done) _ _ _ _ Hrel Hmove) as (s1&_&Hrel1). eapply IH; [by eapply roomy_move|done]. }
   pose proof Hc as (z&Hz&Hidle)%(formatted_idle D shape_of room_of spares_places represents recoverable
     programs_safe).
   destruct (Hall _ _ _ (settled n blank) Hs) as [Hx (s'&f&_&d&Hy&_)].
   - destruct Hc as (trees&g&f&x0&_&_&Hx&->). unfold roomy_machine. simpl in *. injection Hz as <-.
     rewrite execute_then in Hx. simpl in Hx. by apply roomy_opened with (execute (run_format D trees g)
       (Medium f [])).1.
-  - unfold prefix_related. by rewrite Hz.
+  - unfold buffers_related. by rewrite Hz.
   - split; [done|]. by exists f, d.
 Qed.
 End Room.

@@ -18,31 +18,32 @@ Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
 
 (** 23. After a power cut there is what a prefix of the operations made, which has all that was answered
-before the last flush: the contract under [Prefix]. With whole maps, *)
-Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most :
-  blocks_laws → implements (write_back_disk most) Prefix.
-Proof. intros laws. by apply WriteBackRefinement.write_back_disk_refines. Qed.
+before the last flush, and every snapshot operation that was answered. So it is the contract under both
+profiles that allow this: [Prefix], and [Block]. With whole maps, *)
+Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most p :
+  blocks_laws → p ≠ Ack → implements (write_back_disk most) p.
+Proof. intros laws buffers. by apply WriteBackRefinement.write_back_disk_refines. Qed.
 
 (** and with trees; *)
-Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits :
-  blocks_laws → implements (write_back_tree_disk most bits) Prefix.
-Proof. intros laws. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
+Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits p :
+  blocks_laws → p ≠ Ack → implements (write_back_tree_disk most bits) p.
+Proof. intros laws buffers. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
 
 (** also behind a queue. *)
 Theorem served_write_back_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} most
-    n c h tr q :
-  let disk := write_back_disk most in blocks_laws → fresh disk n c →
+    p n c h tr q :
+  let disk := write_back_disk most in blocks_laws → p ≠ Ack → fresh disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
     (OverlappingDiskQueue.in_front disk c) h tr q →
-  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+  admits_overlapping ByRequest p 0 (Alone (Event (Create n)) :: h).
 Proof. apply WriteBackServed.served_write_back_disk_refines. Qed.
 
 Theorem served_write_back_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block}
-    most bits n c h tr q :
-  let disk := write_back_tree_disk most bits in blocks_laws → fresh disk n c →
+    most bits p n c h tr q :
+  let disk := write_back_tree_disk most bits in blocks_laws → p ≠ Ack → fresh disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
     (OverlappingDiskQueue.in_front disk c) h tr q →
-  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+  admits_overlapping ByRequest p 0 (Alone (Event (Create n)) :: h).
 Proof. apply WriteBackServed.served_write_back_tree_disk_refines. Qed.
 
 (** 23. On a leg of several devices. The machine and what it may meet are those of [LegDiskTheorem.v]: devices
@@ -51,43 +52,43 @@ the machine forgets its memory, but keeps what is delayed ([WriteBackLeg.v]). Wi
 Import Leg LegCorrect LegCode WriteBackLegDisk.
 
 Theorem write_back_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most size
-    count :
-  blocks_laws → cutting_laws count →
-  implements_recorded (write_back_leg_disk most size count) Prefix (count - fewest).
-Proof. intros laws code. by apply WriteBackLegDisk.write_back_leg_disk_refines. Qed.
+    count p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  implements_recorded (write_back_leg_disk most size count) p (count - fewest).
+Proof. intros laws code buffers. by apply WriteBackLegDisk.write_back_leg_disk_refines. Qed.
 
 (** and with trees. *)
 Theorem write_back_tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most
-    size count bits :
-  blocks_laws → cutting_laws count →
-  implements_recorded (write_back_tree_leg_disk most size count bits) Prefix (count - fewest).
-Proof. intros laws code. by apply WriteBackLegDisk.write_back_tree_leg_disk_refines. Qed.
+    size count bits p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  implements_recorded (write_back_tree_leg_disk most size count bits) p (count - fewest).
+Proof. intros laws code buffers. by apply WriteBackLegDisk.write_back_tree_leg_disk_refines. Qed.
 
 (** Both on mirrors, *)
-Theorem write_back_mirrored_disk_refines_contract `{blocks} {torn : tearing block} most size count :
+Theorem write_back_mirrored_disk_refines_contract `{blocks} {torn : tearing block} most size count p :
   let code := mirrors zero_block in
-  blocks_laws → 0 < count →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) Prefix (count - 1) ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) Prefix
+  blocks_laws → 0 < count → p ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) p (count - 1) ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) p
     (count - 1).
 Proof. apply WriteBackLegDisk.write_back_mirrored_disk_refines. Qed.
 
 (** and with parity. *)
 Theorem write_back_raid_disk_refines_contract `{blocks} {torn : tearing block}
     {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most
-      size :
+      size p :
   let code := raid_leg bytes k m cut glue in
-  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) Prefix m ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) Prefix m.
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) → p ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) p m ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) p m.
 Proof. apply WriteBackLegDisk.write_back_raid_disk_refines. Qed.
 
 (** Both behind a queue. *)
 Theorem served_write_back_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
-    {torn : tearing block} most size count :
-  blocks_laws → cutting_laws count →
-  OverlappingDiskQueue.implements_overlapping (write_back_leg_disk most size count) Prefix (count - fewest) ∧
-  ∀ bits, OverlappingDiskQueue.implements_overlapping (write_back_tree_leg_disk most size count bits) Prefix
+    {torn : tearing block} most size count p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  OverlappingDiskQueue.implements_overlapping (write_back_leg_disk most size count) p (count - fewest) ∧
+  ∀ bits, OverlappingDiskQueue.implements_overlapping (write_back_tree_leg_disk most size count bits) p
     (count - fewest).
 Proof. apply WriteBackLegDisk.served_write_back_leg_disk_refines. Qed.
 

@@ -52,9 +52,10 @@ def test_fio_verifies_while_it_writes(serve: Serve, layout: tuple[str, ...]) -> 
     passed(serve(2048, *layout), "mixed", rw="randrw", verify_backlog=64)
 
 
-def test_fio_verifies_with_write_back(serve: Serve) -> None:
+@pytest.mark.parametrize("profile", ["prefix", "block"])
+def test_fio_verifies_with_write_back(serve: Serve, profile: str) -> None:
     """What is delayed is read from memory, and is on the devices when the server has ended."""
-    server = serve(2048, "--mirrors", "2", options=("--profile", "prefix"))
+    server = serve(2048, "--mirrors", "2", options=("--profile", profile))
     passed(server, "write", fsync=300)
     assert server.end() == 0
     server.start()
