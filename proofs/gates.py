@@ -26,6 +26,7 @@ ROOT = PROOFS.parent
 CLOSED = "Closed under the global context"
 MOST_LINES = 700  # per file
 MOST_COLUMNS = 110
+MOST_PROOF = 110  # lines of one proof: what takes more is cut into lemmas
 MOST_SECONDS = 40  # of CPU time, per file
 MOST_TRUSTED = {
     "oracle": 300,
@@ -252,6 +253,18 @@ def one_name() -> str:
     return f"{len(rows)} actions have one name each in {places} places"
 
 
+def long_proofs(text: str) -> list[tuple[int, int]]:
+    """Return the proofs of a file without comments that have more than `MOST_PROOF` lines: the
+    line on which each begins, counted from 1, and its lines."""
+    found, began = [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*Proof\b", line):
+            began = number
+        if re.search(r"\b(Qed|Defined)\.", line) and number - began + 1 > MOST_PROOF:
+            found.append((began, number - began + 1))
+    return found
+
+
 def trusted() -> dict[str, int]:
     """Return how many lines of OCaml and of mappings the checker rests on, how many the disk, and
     how many more a disk on mirrors, and one that is served."""
@@ -265,8 +278,8 @@ def trusted() -> dict[str, int]:
 
 
 def size() -> str:
-    """Check that no file is long, and that the trusted code is small. Lines are counted as coqwc
-    does: no blanks, no comments."""
+    """Check that no file and no proof is long, and that the trusted code is small. Lines of files
+    are counted as coqwc does: no blanks, no comments."""
     total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True)
     *files, last = [line.split() for line in total.stdout.splitlines()[1:]]
     wrong = [
@@ -279,6 +292,11 @@ def size() -> str:
         for path in THEORIES
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if len(line) > MOST_COLUMNS
+    ]
+    wrong += [
+        f"{path.name}:{number}: a proof of {lines} lines (at most {MOST_PROOF})"
+        for path in THEORIES
+        for number, lines in long_proofs(code(path))
     ]
     found = trusted()
     wrong += [

@@ -73,6 +73,16 @@ def open_prefix(options: dict[str, Any]) -> CuttingTarget:
 open_prefix.knobs = {"records": [4, 1, 2, 16], "trees": [False, True]}  # type: ignore[attr-defined]
 
 
+def open_block(options: dict[str, Any]) -> CuttingTarget:
+    """Start the same disk where it promises the profile `block`."""
+    trees = " --trees" if options.get("trees") else ""
+    records = options.get("records", 4)
+    return CuttingTarget(f"{PROGRAM} adapter --profile block{trees} --log-records {records}")
+
+
+open_block.knobs = open_prefix.knobs  # type: ignore[attr-defined]
+
+
 LEGS: dict[str, list[Any]] = {"records": [4, 1, 16], "trees": [False, True]}  # knobs of all legs
 
 
@@ -116,6 +126,14 @@ def open_prefix_mirrors(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_prefix_mirrors.knobs = open_mirrors.knobs  # type: ignore[attr-defined]
+
+
+def open_block_mirrors(options: dict[str, Any]) -> CuttingTarget:
+    """Start the same disk on mirrors where it promises the profile `block`."""
+    return on_legs(f"--mirrors {options.get('mirrors', 2)} --profile block", options)
+
+
+open_block_mirrors.knobs = open_mirrors.knobs  # type: ignore[attr-defined]
 
 
 def open_prefix_raid5(options: dict[str, Any]) -> CuttingTarget:

@@ -69,7 +69,8 @@ Definition all_theorems :=
    @write_back_mirrored_disk_refines_contract, @write_back_raid_disk_refines_contract,
    @served_write_back_leg_disk_refines_contract,
    @write_back_flush_answered, @write_back_tree_flush_answered, @write_back_leg_flush_answered,
-   @write_back_tree_leg_flush_answered, @write_back_disk_execution, @write_back_mirrored_disk_execution,
+   @write_back_tree_leg_flush_answered, @write_back_lost_leg_flush_answered,
+   @write_back_lost_tree_leg_flush_answered, @write_back_disk_execution, @write_back_mirrored_disk_execution,
    @read_repairs, @rotten_reads_happen, @rotten_disk_execution, @rotten_tree_disk_execution,
    @rotten_raid5_disk_execution).
 Print Assumptions all_theorems.

@@ -357,7 +357,8 @@ Theorem lookup_exact levels history s : run (create levels) history = Some s →
 Proof. intros (_&?&_&?)%stands_run. done. Qed.
 
 (** 7. A read and a write of a mapped block cost a constant; of any block the same whatever snapshots there
-are. Taking a snapshot touches no node: all that it writes is its record. *)
+are. Taking a snapshot touches no node: all that it writes is its record. These costs are counts of nodes by
+definition; 14 and 19 count the I/Os of executions. *)
 Theorem cost_constant s k x : reachable s → read s (epoch s) k = Some x →
   read_cost s (epoch s) k = Cost (S (length k)) 0 0 ∧ write_cost s k = Cost (S (length k)) 0 1.
 Proof. intros _ Hr. unfold read_cost, write_cost. by rewrite (depth_mapped _ _ _ _ Hr). Qed.
@@ -489,7 +490,8 @@ Theorem any_failures {V} (c : code V) size repair_delay n acts l : good c →
   ∀ s, open l !! s = None → read c l s = Some (stripe_of st s) ∨ read c l s = None.
 Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
 
-(** 9. A stale component is never read: what components hold that are not active makes no difference. *)
+(** 9. A stale component is never read: what components hold that are not active makes no difference. Reads
+are defined so; that they are right nevertheless is [any_failures]. *)
 Theorem stale_never_read {V} (c : code V) l l' s :
   Forall2 (λ x y, state x = state y ∧ (state x = Active →
     strip c x s = strip c y s)) (components l) (components l') → read c l s = read c l' s.

@@ -220,266 +220,370 @@ Proof.
     + apply Hall. by right.
 Qed.
 
+(** The step that [act] is, the disk with functions takes too. *)
+Definition followed (act : action V) : Prop := ∀ c a es c' ps sa sb m ns,
+  sound K → matches c a ps sa sb m ns → LogStructuredDiskInvariant.invariant K a →
+  perform act c = Some (es, c') → ∃ a', steps K a es a' ∧ stands_for c' a'.
+
+Lemma one_step a es c' a' es' :
+  step K a es' a' → es' = es → stands_for c' a' → ∃ a', steps K a es a' ∧ stands_for c' a'.
+Proof.
+  intros Hs -> Ha'. exists a'. split; [|done]. rewrite <-(app_nil_r es). econstructor; [done|constructor].
+Qed.
+
+Lemma matches_logged c a ps sa sb m ns : matches c a ps sa sb m ns →
+  LogStructuredDisk.first a = begins (dev c) ∧ LogStructuredDisk.logged a = logged c.
+Proof.
+  intros [-> Hlen _ _ _ _ _ _ _]. unfold LogStructuredDisk.first, LogStructuredDisk.logged, logged. simpl.
+  by rewrite Hlen.
+Qed.
+
+(** The next record of the log names no snapshot that there is. *)
+Lemma next_fresh c a ps sa sb m ns r :
+  matches c a ps sa sb m ns → LogStructuredDiskInvariant.invariant K a →
+  LogStructuredDisk.history a !! applied (mem c) = Some r → at_phase c ≠ Off →
+  TreeIndexMaps.names_fresh r (current (mem c)).
+Proof.
+  intros Hc Hinv Hr Hp. destruct r as [| |n| |]; try done. simpl.
+  pose proof (matches_seen _ _ _ _ _ _ _ Hc) as Hseen. pose proof (matches_state _ _ _ _ _ _ _ Hc) as Ea.
+  pose proof (LogStructuredDiskInvariant.log_valid _ _ Hinv _ _ Hr) as Hvalid.
+  pose proof (LogStructuredDiskInvariant.seen_after K a Hinv ltac:(by subst a)) as Hafter.
+  replace (applied (mem c)) with (LogStructuredDisk.applied (LogStructuredDisk.mem a)) in Hvalid
+    by by subst a.
+  rewrite <-(LogStructuredDiskReading.faults_same _ _ _ _ Hafter) in Hvalid.
+  rewrite <-(LogStructuredDiskReading.faults_same _ _ _ _ Hseen) in Hvalid. simpl in Hvalid.
+  unfold taken in Hvalid. destruct (valid_name n); [|done]. simpl in Hvalid.
+  destruct (decide _) as [|Hno] in Hvalid; [done|]. rewrite lookup_fmap in Hno.
+  destruct (named _ !! n); [|done]. destruct Hno. by eexists.
+Qed.
+
+(** What each of these proofs begins with. *)
+Local Ltac prepare :=
+  intros c a es c' ps sa sb m ns HK Hc Hinv Hact; simpl in Hact;
+  pose proof (matches_seen _ _ _ _ _ _ _ Hc) as Hseen;
+  pose proof (pinned_same _ _ _ _ _ _ _ Hc) as Hpinned;
+  pose proof (matches_logged _ _ _ _ _ _ _ Hc) as [Hfirst Hlogged];
+  pose proof (one_step a es c') as Hone;
+  assert (∀ r, faults (size c) (seen bits c) r = faults (size c) (LogStructuredDisk.seen a) r) as Hfaults
+    by (intros ?; by apply LogStructuredDiskReading.faults_same);
+  pose proof Hc as [Ea Hlen Ha Hb Hnewest Hm Hall Hns Hpg].
+
+Lemma submit_followed r : followed (Submit r).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hq & Hr) [= <- <-]]. rewrite Hfaults in Hr.
+  eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Submit K a r); by subst a.
+  + subst a. unfold LogStructuredDisk.submit. simpl. by exists ps, sa, sb, m, ns.
+Qed.
+
+Lemma log_append_followed : followed LogAppend.
+Proof.
+  prepare. apply when_Some in Hact as [Hp [= <- <-]]. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.LogAppend K a); by subst a.
+  + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. by exists ps, sa, sb, m, ns.
+Qed.
+
+Lemma acknowledge_followed : followed Acknowledge.
+Proof.
+  prepare. destruct (pending c) as [[r|]|] eqn:Hq; [|done..].
+  apply when_Some in Hact as [(Hp & Hf) [= <- <-]].
+  assert (at_phase c ≠ Off) as Hon by (by rewrite Hp).
+  assert (TreeIndexMaps.names_fresh r (current (mem c))) as Hn.
+  { pose proof (LogStructuredDiskInvariant.pending_is _ _ Hinv) as Hpend.
+    eapply next_fresh; [exact Hc|done| |done]. subst a. simpl in Hpend.
+    rewrite Hq in Hpend. by destruct Hpend as (_ & _ & Hr). }
+  destruct (carry_out_steps (size c) (at_phase c) None (LogStructuredDisk.dev a) m ns (mem c) r Hon
+    Hm Hall Hn) as (m' & Hdrop & Hm' & Hall' & Hspares & Epg & Et & Eap & Ens).
+  eexists. split.
+  + rewrite <-(app_nil_r [_]). econstructor; [|exact Hdrop].
+    pose proof (LogStructuredDisk.Acknowledge K a r) as D. subst a. unfold LogStructuredDisk.acknowledge
+      in D.
+      simpl in D.
+    apply D; [done..|]. by rewrite Hlogged.
+  + subst a. exists ps, sa, sb, m', ns.
+    split; simpl; try done; [|by rewrite Ens|rewrite Epg; by eapply paged_spares].
+    unfold with_functions. simpl. by rewrite Et, Eap.
+Qed.
+
+Lemma refuse_followed r e : followed (Refuse r e).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hq & He) [= <- <-]]. rewrite !Hfaults in He.
+  eapply Hone; [|done|by exists ps, sa, sb, m, ns]. apply (LogStructuredDisk.Refuse K a r); by subst a.
+Qed.
+
+Lemma read_followed from lba count : followed (Read from lba count).
+Proof.
+  prepare. destruct (view_of _ from) as [v|] eqn:Hv; [|done].
+  apply when_Some in Hact as [(Hp & Hfit & Hmiss) [= <- <-]].
+  pose proof (Hseen from) as Hfrom. rewrite Hv in Hfrom. inversion Hfrom as [? w Hvw Ew Ev|]; subst x.
+  assert (v <$> seq lba count = w <$> seq lba count) as Hdata by (apply list_fmap_ext; by intros ? l _).
+  apply (Hone a [VirtualDisk.Read from lba count Ok (w <$> seq lba count)]);
+    [|by rewrite Hdata|by exists ps, sa, sb, m, ns].
+  apply (LogStructuredDisk.Read K a from lba count w); [by subst a|by subst a| |done].
+  by rewrite <-(missing_view_same _ _ from Hseen).
+Qed.
+
+Lemma refuse_read_followed from lba count e : followed (RefuseRead from lba count e).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & He) [= <- <-]].
+  eapply Hone; [|done|by exists ps, sa, sb, m, ns].
+  apply (LogStructuredDisk.RefuseRead K a from lba count e); [by subst a|].
+  rewrite <-(missing_view_same _ _ from Hseen). by subst a.
+Qed.
+
+Lemma flush_followed : followed Flush.
+Proof.
+  prepare. apply when_Some in Hact as [[Hp Hq] [= <- <-]]. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Flush K a); by subst a.
+  + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. by exists ps, sa, sb, m, ns.
+Qed.
+
+Lemma destage_followed g xs : followed (Destage g xs).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hg & Hdup & Hxs & Hne & Hw & Hfull) [= <- <-]].
+  eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Destage K a g xs); by subst a.
+  + subst a. apply place_matches; [done|]. intros x Hx. apply Hall. left.
+    by apply (proj1 (Forall_forall _ _) Hxs).
+Qed.
+
+Lemma seal_followed g : followed (Seal g).
+Proof.
+  prepare. apply when_Some in Hact as [[Hp Hg] [= <- <-]]. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Seal K a g); by subst a.
+  + subst a. by exists ps, sa, sb, m, ns.
+Qed.
+
+Lemma clean_followed vs g : followed (Clean vs g).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hne & Hvs & Hg) [= <- <-]].
+  rewrite (TreeIndexMaps.rep_middle _ _ _ Hm) in Hg. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Clean K a vs g); by subst a.
+  + subst a. unfold clean, LogStructuredDisk.clean. simpl. rewrite (TreeIndexMaps.rep_middle _ _ _ Hm).
+    destruct (chunks_in vs _) as [|x xs] eqn:Hxs; [by exists ps, sa, sb, m, ns|].
+    assert (stands_for (place g (x :: xs) c) (LogStructuredDisk.place g (x :: xs) (with_functions c ps sa
+      sb m ns)))
+      as (ps' & sa' & sb' & m' & ns' & [E ? ? ? Hnw ? ? ? ?]).
+    { apply place_matches; [done|]. intros y Hy. apply Hall. right.
+      rewrite (TreeIndexMaps.rep_middle _ _ _ Hm). rewrite <-Hxs in Hy.
+      apply LogStructuredDiskReading.elem_of_chunks_in in Hy as (b & ? & _). by exists b. }
+    rewrite E in Hnw |- *. by exists ps', sa', sb', m', ns'.
+Qed.
+
+Lemma free_followed g : followed (Free g).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hg & Hfree) [= <- <-]]. rewrite Hpinned in Hfree.
+  eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Free K a g); by subst a.
+  + subst a. by exists ps, sa, sb, m, ns.
+Qed.
+
+Lemma reclaim_followed t n : followed (Reclaim t n).
+Proof.
+  prepare. unfold reclaim in Hact. pose proof (proj2 HK ReclaimUnreachable) as Hrule.
+  destruct (obeys K ReclaimUnreachable); [|done].
+  destruct (SharedTree.reclaim t n (trees (current (mem c)))) as [s'|] eqn:Hs'; simpl in Hact; [|done].
+  apply when_Some in Hact as [Hp [= <- <-]].
+  destruct (TreeIndexMaps.represents_reclaim bits _ _ _ _ _ Hm Hs') as (Hm' & Hspares & Hgone & Hkept).
+  set (xs := TreeIndex.freed_mba _ _ _) in *. eexists. split.
+  + subst a. apply (drop_steps _ _ _ _ _ _ _ _ _ xs); [done|]. intros x Hx Hreach.
+    eapply Hgone; [done|]. by eapply (TreeIndexMaps.represents_mapped bits _ m x Hm').
+  + subst a. exists ps, sa, sb. do 2 eexists. split; simpl; try done.
+    * by apply (TreeIndexMaps.represents_middle bits (TreeIndex.with_trees s' (current (mem c))) m
+      (drop_mbas xs)).
+    * intros x Hx. simpl in Hx.
+      assert (x ∉ xs ∧ (is_Some (bank (mem c) !! x) ∨ is_Some (middle (current (mem c)) !! x))) as [Hno
+        Hx'].
+      { destruct Hx as [[? ?]%lookup_drop|[? ?]%lookup_drop]; auto. }
+      destruct (Hkept _ (Hall _ Hx')); done.
+    * by eapply paged_spares.
+Qed.
+
+Lemma checkpoint_nodes_followed places : followed (CheckpointNodes places).
+Proof.
+  prepare. apply when_Some in Hact as [(Hp & Hbank & Hsealed & Hdup & Hlen' & Hfree) [= <-
+  <-]].
+  rewrite (segments_same _ _ Hm) in Hsealed. rewrite Forall_forall in Hfree.
+  destruct (TreeIndexMaps.represents_checkpoint bits _ _ Hm) as (Hm' & Hsame & Enodes & Eepoch & Enext).
+  assert (from_option number 0 (newest (dev c)) =
+    from_option LogStructuredDisk.number 0 (LogStructuredDisk.newest (LogStructuredDisk.dev a))) as Hnumber.
+  { by destruct Hnewest as [i j [_ _ ? _ _ _]|]. }
+  eapply Hone; [|done|]; [by apply (LogStructuredDisk.CheckpointNodes K a); subst a|].
+  subst a. exists ps, sa, sb, m. eexists. unfold LogStructuredDisk.write_nodes, write_nodes. simpl.
+  set (s := trees (current (mem c))) in *. set (i' := TreeIndex.with_trees _ _) in *.
+  set (on := page_of (mem c)) in *. set (pgs := pages (dev c)) in *.
+  set (on' := list_to_map _ ∪ filter _ _). set (pgs' := list_to_map _ ∪ pgs).
+  assert (∀ p, p ∈ places → p ∉ targets on) as Hon by (intros p ?; by apply Hfree).
+  assert (∀ n p nd, on !! n = Some p → SharedTree.nodes s !! n = Some nd → pgs !! p = Some nd) as Hin.
+  { intros n p nd Hn Hnd. by apply (Hpg _ _ Hn). }
+  assert (∀ n p, on' !! n = Some p → ∃ nd, SharedTree.nodes s !! n = Some nd ∧ pgs' !! p = Some nd) as Hw
+    by exact (written_on (SharedTree.nodes s) pgs on places Hdup Hlen' Hon Hin).
+  assert (omap (pgs' !!.) on' = SharedTree.nodes s) as Hl
+    by exact (written_loads (SharedTree.nodes s) pgs on places Hdup Hlen' Hon Hin).
+  assert (∀ p, p ∉ places → pgs' !! p = pgs !! p) as Hother
+    by exact (written_other (SharedTree.nodes s) pgs on places Hlen').
+  assert (names_all i' (bank (mem c))) as Hall' by (intros x Hx; by apply Hsame, Hall).
+  assert (paged (trees i') pgs' on') as Hpg'.
+  { intros n p Hn. destruct (Hw _ _ Hn) as (nd & Hnd & Hnp).
+    pose proof (SharedTreePaths.tidy_node (SharedTreeInvariant.inv_tidy (TreeIndexLeaves.chunks_inv _ _ _
+      (TreeIndexMaps.rep_chunks _ _ _ Hm))) Hnd) as [Hlt [_ Hle]].
+    simpl. rewrite Enodes, Eepoch, Enext. split; [done|]. intros nd' Hnd'. fold s in Hnd'.
+    assert (nd' = nd) as -> by congruence. split; [done|]. fold s. fold s in Hle. lia. }
+  assert (∀ j, targets (saved_pages j) ⊆ pinned_pages c → ∀ p, p ∈ targets (saved_pages j) → pgs' !! p =
+    pgs !! p) as Hpinned'.
+  { intros j Hj p Hp'. apply Hother. intros Hpl. destruct (Hfree _ Hpl) as [_ Hrule].
+    apply Hrule; [by apply (proj2 HK)|by apply Hj]. }
+  split; try done; simpl.
+  + change (option_Forall2 (same_checkpoint pgs') (newest (dev c))
+      (LogStructuredDisk.newest (LogStructuredDisk.dev (with_functions c ps sa sb m ns)))).
+    unfold pinned_pages in Hpinned'. inversion Hnewest as [i j Hij Ei Ej|Ei Ej];
+      simpl; rewrite <-Ej; constructor.
+    eapply same_checkpoint_pages; [|exact Hij]. apply Hpinned'. rewrite <-Ei. set_solver.
+  + constructor. set (ck := Checkpoint _ _ _ _).
+    assert (loaded pgs' ck = i') as Eload.
+    { unfold loaded, ck. simpl. rewrite Hl, <-Enodes. unfold TreeIndex.without_nodes, TreeIndex.with_nodes.
+      unfold i', TreeIndex.with_trees. simpl. by destruct (TreeIndex.act _ _). }
+    split; rewrite ?Eload; try done.
+    * simpl. by rewrite Hnumber.
+    * by rewrite <-Hbank.
+    * intros p [n Hn]%LogStructuredDiskReading.elem_of_targets. destruct (Hw _ _ Hn) as (nd & _ & ?). by
+      exists nd.
+Qed.
+
+Lemma checkpoint_commit_followed : followed CheckpointCommit.
+Proof.
+  prepare. destruct (nodes (mem c)) as [i|] eqn:Hi; [|done].
+  apply when_Some in Hact as [(Hp & Hupto) [= <- <-]]. inversion Hns as [x j Hij Ex Hj|]; subst x.
+  pose proof Hij as [_ Eup Enum _ _ _]. rewrite Eup in Hupto.
+  assert (∃ i0 : checkpoint, newest (dev c) = Some i0 ∧ number i0 < number i) as (i0 & Hi0 & Hlt).
+  { destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j0 & Hj0 & _).
+    destruct (LogStructuredDiskInvariant.nodes_hold _ _ Hinv j j0) as (Hlt & _); [by subst a|done|].
+    rewrite Hj0 in Hnewest. inversion Hnewest as [i0 ? [_ _ E0 _ _ _] Ei0|]; subst. exists i0.
+    split; [done|]. lia. }
+  destruct (replaced c sa sb (Some i) (Some j) Ha Hb ltac:(by constructor)) as (a' & b' & sa' & sb' & E1 &
+    E2 & Ha' & Hb').
+  pose proof (newest_committed _ _ _ Hi0 Hlt) as Hnew'. rewrite E1 in Hnew'.
+  eapply Hone; [|done|].
+  + apply (LogStructuredDisk.CheckpointCommit K a j); [by subst a|by subst a|]. by subst a.
+  + subst a. unfold LogStructuredDisk.commit, commit. rewrite E1. simpl. rewrite E2.
+    exists ps, sa', sb', m, None. split; try done; [|constructor]. simpl.
+    assert (LogStructuredDisk.newest (LogStructuredDisk.Devices ps (log (dev c)) (flushed (dev c)) sa' sb'
+      (segments (dev c))) = Some j) as ->.
+    { rewrite <-E2. destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j0 & Hj0 & _).
+      eapply LogStructuredDiskInvariant.newest_replace_older; [exact Hj0|].
+      by eapply (LogStructuredDiskInvariant.nodes_hold _ _ Hinv). }
+    rewrite Hnew'. by constructor.
+Qed.
+
+Lemma truncate_followed n : followed (Truncate n).
+Proof.
+  prepare. pose proof (proj2 HK TruncateAfterCommit) as Hrule.
+  destruct (obeys K TruncateAfterCommit); [|done]. destruct (newest (dev c)) as [i|] eqn:Hi; [|done].
+  apply when_Some in Hact as [(Hp & Hn) [= <- <-]]. inversion Hnewest as [x j Hij Ex Hj|]; subst x.
+  pose proof Hij as [_ Eup _ _ _ _]. rewrite Eup in Hn.
+  assert (n ≤ LogStructuredDisk.logged a) as Hle.
+  { destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j' & Hj' & Hup & _).
+    pose proof (LogStructuredDiskInvariant.log_flushed _ _ Hinv). rewrite <-Hj in Hj'. simplify_eq. lia. }
+  eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Truncate K a j n); [by subst a|by left|by rewrite Hfirst].
+  + unfold LogStructuredDisk.truncate, truncate. subst a.
+    rewrite <-LogStructuredDiskInvariant.history_length in Hle.
+    unfold LogStructuredDisk.history in *. simpl in *. rewrite drop_app_ge by lia. rewrite Hlen.
+    exists (take n (ps ++ log (dev c))), sa, sb, m, ns. split; try done.
+    * simpl. rewrite take_length. lia.
+    * change (newest _) with (newest (dev c)). rewrite Hi.
+      change (option_Forall2 (same_checkpoint (pages (dev c))) (Some i) (LogStructuredDisk.newest
+        (LogStructuredDisk.Devices ps (log (dev c)) (flushed (dev c)) sa sb (segments (dev c))))).
+      rewrite <-Hj. by constructor.
+Qed.
+
+Lemma crash_followed keep torn garbage lost : followed (Crash keep torn garbage lost).
+Proof.
+  prepare. apply when_Some in Hact as [(Hk & Ht) [= <- <-]].
+  assert (LogStructuredDisk.shown_by_crash a = shown_by_crash c) as Hshown by (by subst a).
+  eapply Hone; [|exact (f_equal (λ e, [e]) Hshown)|].
+  + apply (LogStructuredDisk.Crash K a keep torn garbage); [rewrite Hlogged; by subst a|]. intros Htorn.
+    specialize (Ht Htorn). subst a. simpl. by destruct Hns.
+  + unfold LogStructuredDisk.crash, crash. rewrite Hfirst.
+    set (durable := from_option (targets ∘ saved_pages) ∅ (newest (dev c))).
+    assert (option_Forall2 (same_checkpoint (filter (λ e, e.1 ∈ durable) (pages (dev c)) ∪ lost))
+      (newest (dev c)) (LogStructuredDisk.newest (LogStructuredDisk.dev a))) as Hnewest'.
+    { unfold durable. destruct Hnewest as [i j Hij|]; [|constructor]. constructor. simpl.
+      eapply same_checkpoint_pages; [|exact Hij]. intros p Hp.
+      destruct (same_written _ _ _ Hij _ Hp) as [nd Hnd]. rewrite Hnd.
+      apply lookup_union_Some_l, map_filter_lookup_Some. done. }
+    destruct (replaced c sa sb None None Ha Hb ltac:(by constructor)) as (a' & b' & sa' & sb' & E1 & E2 &
+      Ha' & Hb').
+    pose proof (newest_torn (dev c)) as Hnew'. rewrite E1 in Hnew'.
+    pose proof (LogStructuredDiskInvariant.newest_torn (LogStructuredDisk.dev a)) as Hold'.
+    destruct torn.
+    * subst a. simpl in *. rewrite E1, E2 in *. exists ps, sa', sb', no_maps, None.
+      split; try done; simpl; [|apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
+      change (newest _) with (newest (with_slots (dev c) a' b')). rewrite Hnew'.
+      by rewrite <-Hold' in Hnewest'.
+    * subst a. simpl in *. exists ps, sa, sb, no_maps, None.
+      split; try done; simpl; [apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
+Qed.
+
+Lemma restart_followed : followed Restart.
+Proof.
+  prepare. apply when_Some in Hact as [[Hp Hq] [= <- <-]]. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Restart K a); by subst a.
+  + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. exists ps, sa, sb, no_maps, None.
+    split; try done; simpl; [apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
+Qed.
+
+Lemma load_followed : followed Load.
+Proof.
+  prepare. destruct (newest (dev c)) as [i|] eqn:Hi; [|done].
+  apply when_Some in Hact as [Hp [= <- <-]]. inversion Hnewest as [x j Hij Ex Hj|]; subst x.
+  pose proof Hij as [Hrep Eup _ Hn Hpaged _]. eapply Hone; [|done|].
+  + apply (LogStructuredDisk.Load K a j); by subst a.
+  + unfold LogStructuredDisk.load, load. rewrite Hfirst, <-Eup.
+    change (segments_in (saved i)) with (segments_in (loaded (pages (dev c)) i)).
+    rewrite (segments_same _ _ Hrep). subst a.
+    exists ps, sa, sb, (LogStructuredDisk.saved j), None. split; try done; simpl; [|constructor].
+    change (newest _) with (newest (dev c)). rewrite Hi. simpl in Hj. rewrite <-Hj. by constructor.
+Qed.
+
+Lemma replay_followed : followed Replay.
+Proof.
+  prepare. destruct (log (dev c) !! _) as [r|] eqn:Hr; [|done].
+  apply when_Some in Hact as [[Hp Hle] [= <- <-]].
+  assert (at_phase c ≠ Off) as Hon by (by rewrite Hp).
+  assert (TreeIndexMaps.names_fresh r (current (mem c))) as Hn.
+  { eapply next_fresh; [exact Hc|done| |done]. subst a. unfold LogStructuredDisk.history. simpl.
+    rewrite lookup_app_r by lia. by rewrite Hlen. }
+  destruct (carry_out_steps (size c) (at_phase c) (pending c) (LogStructuredDisk.dev a) m ns (mem c) r Hon
+    Hm Hall Hn) as (m' & Hdrop & Hm' & Hall' & Hspares & Epg & Et & Eap & Ens).
+  eexists. split.
+  + change [] with ([] ++ [] : list (event V)). econstructor; [|exact Hdrop].
+    pose proof (LogStructuredDisk.Replay K a r) as D. rewrite Hfirst in D. subst a.
+    unfold LogStructuredDisk.replay, LogStructuredDisk.with_memory in D. simpl in D. by apply D.
+  + subst a. exists ps, sa, sb, m', ns.
+    split; simpl; try done; [|by rewrite Ens|rewrite Epg; by eapply paged_spares].
+    unfold with_functions. simpl. by rewrite Et, Eap.
+Qed.
+
+Lemma recover_followed : followed Recover.
+Proof.
+  prepare. apply when_Some in Hact as [[Hp Hle] [= <- <-]].
+  assert (LogStructuredDisk.shown_by_recover a = shown_by_recover c) as Hshown by (by subst a).
+  eapply Hone; [|exact (f_equal (λ e, [e]) Hshown)|].
+  + apply (LogStructuredDisk.Recover K a); [by subst a|]. rewrite Hlogged. by subst a.
+  + subst a. by exists ps, sa, sb, m, ns.
+Qed.
+
+(** Whatever step it is. *)
 Lemma matches_follows c a es c' : sound K → stands_for c a → LogStructuredDiskInvariant.invariant K a →
   (∃ act, perform act c = Some (es, c')) → ∃ a', steps K a es a' ∧ stands_for c' a'.
 Proof.
   intros HK (ps & sa & sb & m & ns & Hc) Hinv [act Hact].
-  pose proof (matches_seen _ _ _ _ _ _ _ Hc) as Hseen.
-  pose proof (pinned_same _ _ _ _ _ _ _ Hc) as Hpinned.
-  assert (∀ a' es', step K a es' a' → es' = es → stands_for c' a' → ∃ a', steps K a es a' ∧ stands_for c'
-    a') as Hone.
-  { intros a' es' Hs -> Ha'. exists a'. split; [|done]. rewrite <-(app_nil_r es). econstructor;
-    [done|constructor]. }
-  pose proof Hc as [Ea Hlen Ha Hb Hnewest Hm Hall Hns Hpg].
-  assert (LogStructuredDisk.first a = begins (dev c) ∧ LogStructuredDisk.logged a = logged c) as [Hfirst
-    Hlogged].
-  { subst a. unfold LogStructuredDisk.first, LogStructuredDisk.logged, logged. simpl. by rewrite Hlen. }
-  assert (∀ r, faults (size c) (seen bits c) r = faults (size c) (LogStructuredDisk.seen a) r) as Hfaults.
-  { intros r. by apply LogStructuredDiskReading.faults_same. }
-  assert (∀ k r, LogStructuredDisk.history a !! k = Some r → applied (mem c) = k → at_phase c ≠ Off →
-    TreeIndexMaps.names_fresh r (current (mem c))) as Hfresh.
-  { intros k r Hr Hk Hp. destruct r as [| |n| |]; try done. simpl.
-    pose proof (LogStructuredDiskInvariant.log_valid _ _ Hinv _ _ Hr) as Hvalid.
-    pose proof (LogStructuredDiskInvariant.seen_after K a Hinv ltac:(by subst a)) as Hafter.
-    assert (applied (mem c) = LogStructuredDisk.applied (LogStructuredDisk.mem a)) as Happ by (by subst a).
-      rewrite <-Hk,
-      Happ in Hvalid.
-    rewrite <-(LogStructuredDiskReading.faults_same _ _ _ _ Hafter) in Hvalid.
-    rewrite <-(LogStructuredDiskReading.faults_same _ _ _ _ Hseen) in Hvalid. simpl in Hvalid.
-    unfold taken in Hvalid. destruct (valid_name n); [|done]. simpl in Hvalid.
-    destruct (decide _) as [|Hno] in Hvalid; [done|]. rewrite lookup_fmap in Hno.
-    destruct (named _ !! n); [|done]. destruct Hno. by eexists. }
-  destruct act as [r| | |r e|from lba count|from lba count e| |g xs|g|vs g|g|t n|places| |n|keep torn
-    garbage lost| |
-    | |];
-    simpl in Hact.
-  - (* Submit *) apply when_Some in Hact as [(Hp & Hq & Hr) [= <- <-]]. rewrite Hfaults in Hr.
-    eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Submit K a r); by subst a.
-    + subst a. unfold LogStructuredDisk.submit. simpl. by exists ps, sa, sb, m, ns.
-  - (* LogAppend *) apply when_Some in Hact as [Hp [= <- <-]]. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.LogAppend K a); by subst a.
-    + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. by exists ps, sa, sb, m, ns.
-  - (* Acknowledge *) destruct (pending c) as [[r|]|] eqn:Hq; [|done..].
-    apply when_Some in Hact as [(Hp & Hf) [= <- <-]].
-    assert (at_phase c ≠ Off) as Hon by (by rewrite Hp).
-    assert (TreeIndexMaps.names_fresh r (current (mem c))) as Hn.
-    { pose proof (LogStructuredDiskInvariant.pending_is _ _ Hinv) as Hpend. subst a. simpl in Hpend.
-      rewrite Hq in Hpend. destruct Hpend as (_ & _ & Hr). by eapply Hfresh. }
-    destruct (carry_out_steps (size c) (at_phase c) None (LogStructuredDisk.dev a) m ns (mem c) r Hon Hm
-      Hall Hn)
-      as (m' & Hdrop & Hm' & Hall' & Hspares & Epg & Et & Eap & Ens).
-    eexists. split.
-    + rewrite <-(app_nil_r [_]). econstructor; [|exact Hdrop].
-      pose proof (LogStructuredDisk.Acknowledge K a r) as D. subst a. unfold LogStructuredDisk.acknowledge
-        in D.
-        simpl in D.
-      apply D; [done..|]. by rewrite Hlogged.
-    + subst a. exists ps, sa, sb, m', ns.
-      split; simpl; try done; [|by rewrite Ens|rewrite Epg; by eapply paged_spares].
-      unfold with_functions. simpl. by rewrite Et, Eap.
-  - (* Refuse *) apply when_Some in Hact as [(Hp & Hq & He) [= <- <-]]. rewrite !Hfaults in He.
-    eapply Hone; [|done|by exists ps, sa, sb, m, ns]. apply (LogStructuredDisk.Refuse K a r); by subst a.
-  - (* Read *) destruct (view_of _ from) as [v|] eqn:Hv; [|done].
-    apply when_Some in Hact as [(Hp & Hfit & Hmiss) [= <- <-]].
-    pose proof (Hseen from) as Hfrom. rewrite Hv in Hfrom. inversion Hfrom as [? w Hvw Ew Ev|]; subst x.
-    assert (v <$> seq lba count = w <$> seq lba count) as Hdata by (apply list_fmap_ext; by intros ? l _).
-    apply (Hone a [VirtualDisk.Read from lba count Ok (w <$> seq lba count)]);
-      [|by rewrite Hdata|by exists ps, sa, sb, m, ns].
-    apply (LogStructuredDisk.Read K a from lba count w); [by subst a|by subst a| |done].
-    by rewrite <-(missing_view_same _ _ from Hseen).
-  - (* RefuseRead *) apply when_Some in Hact as [(Hp & He) [= <- <-]].
-    eapply Hone; [|done|by exists ps, sa, sb, m, ns].
-    apply (LogStructuredDisk.RefuseRead K a from lba count e); [by subst a|].
-    rewrite <-(missing_view_same _ _ from Hseen). by subst a.
-  - (* Flush *) apply when_Some in Hact as [[Hp Hq] [= <- <-]]. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Flush K a); by subst a.
-    + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. by exists ps, sa, sb, m, ns.
-  - (* Destage *) apply when_Some in Hact as [(Hp & Hg & Hdup & Hxs & Hne & Hw & Hfull) [= <- <-]].
-    eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Destage K a g xs); by subst a.
-    + subst a. apply place_matches; [done|]. intros x Hx. apply Hall. left.
-      by apply (proj1 (Forall_forall _ _) Hxs).
-  - (* Seal *) apply when_Some in Hact as [[Hp Hg] [= <- <-]]. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Seal K a g); by subst a.
-    + subst a. by exists ps, sa, sb, m, ns.
-  - (* Clean *) apply when_Some in Hact as [(Hp & Hne & Hvs & Hg) [= <- <-]].
-    rewrite (TreeIndexMaps.rep_middle _ _ _ Hm) in Hg. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Clean K a vs g); by subst a.
-    + subst a. unfold clean, LogStructuredDisk.clean. simpl. rewrite (TreeIndexMaps.rep_middle _ _ _ Hm).
-      destruct (chunks_in vs _) as [|x xs] eqn:Hxs; [by exists ps, sa, sb, m, ns|].
-      assert (stands_for (place g (x :: xs) c) (LogStructuredDisk.place g (x :: xs) (with_functions c ps sa
-        sb m ns)))
-        as (ps' & sa' & sb' & m' & ns' & [E ? ? ? Hnw ? ? ? ?]).
-      { apply place_matches; [done|]. intros y Hy. apply Hall. right.
-        rewrite (TreeIndexMaps.rep_middle _ _ _ Hm). rewrite <-Hxs in Hy.
-        apply LogStructuredDiskReading.elem_of_chunks_in in Hy as (b & ? & _). by exists b. }
-      rewrite E in Hnw |- *. by exists ps', sa', sb', m', ns'.
-  - (* Free *) apply when_Some in Hact as [(Hp & Hg & Hfree) [= <- <-]]. rewrite Hpinned in Hfree.
-    eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Free K a g); by subst a.
-    + subst a. by exists ps, sa, sb, m, ns.
-  - (* Reclaim *) unfold reclaim in Hact. pose proof (proj2 HK ReclaimUnreachable) as Hrule.
-    destruct (obeys K ReclaimUnreachable); [|done].
-    destruct (SharedTree.reclaim t n (trees (current (mem c)))) as [s'|] eqn:Hs'; simpl in Hact; [|done].
-    apply when_Some in Hact as [Hp [= <- <-]].
-    destruct (TreeIndexMaps.represents_reclaim bits _ _ _ _ _ Hm Hs') as (Hm' & Hspares & Hgone & Hkept).
-    set (xs := TreeIndex.freed_mba _ _ _) in *. eexists. split.
-    + subst a. apply (drop_steps _ _ _ _ _ _ _ _ _ xs); [done|]. intros x Hx Hreach.
-      eapply Hgone; [done|]. by eapply (TreeIndexMaps.represents_mapped bits _ m x Hm').
-    + subst a. exists ps, sa, sb. do 2 eexists. split; simpl; try done.
-      * by apply (TreeIndexMaps.represents_middle bits (TreeIndex.with_trees s' (current (mem c))) m
-        (drop_mbas xs)).
-      * intros x Hx. simpl in Hx.
-        assert (x ∉ xs ∧ (is_Some (bank (mem c) !! x) ∨ is_Some (middle (current (mem c)) !! x))) as [Hno
-          Hx'].
-        { destruct Hx as [[? ?]%lookup_drop|[? ?]%lookup_drop]; auto. }
-        destruct (Hkept _ (Hall _ Hx')); done.
-      * by eapply paged_spares.
-  - (* CheckpointNodes *) apply when_Some in Hact as [(Hp & Hbank & Hsealed & Hdup & Hlen' & Hfree) [= <-
-    <-]].
-    rewrite (segments_same _ _ Hm) in Hsealed. rewrite Forall_forall in Hfree.
-    destruct (TreeIndexMaps.represents_checkpoint bits _ _ Hm) as (Hm' & Hsame & Enodes & Eepoch & Enext).
-    assert (from_option number 0 (newest (dev c)) =
-      from_option LogStructuredDisk.number 0 (LogStructuredDisk.newest (LogStructuredDisk.dev a))) as Hnumber.
-    { by destruct Hnewest as [i j [_ _ ? _ _ _]|]. }
-    eapply Hone; [|done|]; [by apply (LogStructuredDisk.CheckpointNodes K a); subst a|].
-    subst a. exists ps, sa, sb, m. eexists. unfold LogStructuredDisk.write_nodes, write_nodes. simpl.
-    set (s := trees (current (mem c))) in *. set (i' := TreeIndex.with_trees _ _) in *.
-    set (on := page_of (mem c)) in *. set (pgs := pages (dev c)) in *.
-    set (on' := list_to_map _ ∪ filter _ _). set (pgs' := list_to_map _ ∪ pgs).
-    assert (∀ p, p ∈ places → p ∉ targets on) as Hon by (intros p ?; by apply Hfree).
-    assert (∀ n p nd, on !! n = Some p → SharedTree.nodes s !! n = Some nd → pgs !! p = Some nd) as Hin.
-    { intros n p nd Hn Hnd. by apply (Hpg _ _ Hn). }
-    assert (∀ n p, on' !! n = Some p → ∃ nd, SharedTree.nodes s !! n = Some nd ∧ pgs' !! p = Some nd) as Hw
-      by exact (written_on (SharedTree.nodes s) pgs on places Hdup Hlen' Hon Hin).
-    assert (omap (pgs' !!.) on' = SharedTree.nodes s) as Hl
-      by exact (written_loads (SharedTree.nodes s) pgs on places Hdup Hlen' Hon Hin).
-    assert (∀ p, p ∉ places → pgs' !! p = pgs !! p) as Hother
-      by exact (written_other (SharedTree.nodes s) pgs on places Hlen').
-    assert (names_all i' (bank (mem c))) as Hall' by (intros x Hx; by apply Hsame, Hall).
-    assert (paged (trees i') pgs' on') as Hpg'.
-    { intros n p Hn. destruct (Hw _ _ Hn) as (nd & Hnd & Hnp).
-      pose proof (SharedTreePaths.tidy_node (SharedTreeInvariant.inv_tidy (TreeIndexLeaves.chunks_inv _ _ _
-        (TreeIndexMaps.rep_chunks _ _ _ Hm))) Hnd) as [Hlt [_ Hle]].
-      simpl. rewrite Enodes, Eepoch, Enext. split; [done|]. intros nd' Hnd'. fold s in Hnd'.
-      assert (nd' = nd) as -> by congruence. split; [done|]. fold s. fold s in Hle. lia. }
-    assert (∀ j, targets (saved_pages j) ⊆ pinned_pages c → ∀ p, p ∈ targets (saved_pages j) → pgs' !! p =
-      pgs !! p) as Hpinned'.
-    { intros j Hj p Hp'. apply Hother. intros Hpl. destruct (Hfree _ Hpl) as [_ Hrule].
-      apply Hrule; [by apply (proj2 HK)|by apply Hj]. }
-    split; try done; simpl.
-    + change (option_Forall2 (same_checkpoint pgs') (newest (dev c))
-        (LogStructuredDisk.newest (LogStructuredDisk.dev (with_functions c ps sa sb m ns)))).
-      unfold pinned_pages in Hpinned'. inversion Hnewest as [i j Hij Ei Ej|Ei Ej];
-        simpl; rewrite <-Ej; constructor.
-      eapply same_checkpoint_pages; [|exact Hij]. apply Hpinned'. rewrite <-Ei. set_solver.
-    + constructor. set (ck := Checkpoint _ _ _ _).
-      assert (loaded pgs' ck = i') as Eload.
-      { unfold loaded, ck. simpl. rewrite Hl, <-Enodes. unfold TreeIndex.without_nodes, TreeIndex.with_nodes.
-        unfold i', TreeIndex.with_trees. simpl. by destruct (TreeIndex.act _ _). }
-      split; rewrite ?Eload; try done.
-      * simpl. by rewrite Hnumber.
-      * by rewrite <-Hbank.
-      * intros p [n Hn]%LogStructuredDiskReading.elem_of_targets. destruct (Hw _ _ Hn) as (nd & _ & ?). by
-        exists nd.
-  - (* CheckpointCommit *) destruct (nodes (mem c)) as [i|] eqn:Hi; [|done].
-    apply when_Some in Hact as [(Hp & Hupto) [= <- <-]]. inversion Hns as [x j Hij Ex Hj|]; subst x.
-    pose proof Hij as [_ Eup Enum _ _ _]. rewrite Eup in Hupto.
-    assert (∃ i0 : checkpoint, newest (dev c) = Some i0 ∧ number i0 < number i) as (i0 & Hi0 & Hlt).
-    { destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j0 & Hj0 & _).
-      destruct (LogStructuredDiskInvariant.nodes_hold _ _ Hinv j j0) as (Hlt & _); [by subst a|done|].
-      rewrite Hj0 in Hnewest. inversion Hnewest as [i0 ? [_ _ E0 _ _ _] Ei0|]; subst. exists i0.
-      split; [done|]. lia. }
-    destruct (replaced c sa sb (Some i) (Some j) Ha Hb ltac:(by constructor)) as (a' & b' & sa' & sb' & E1 &
-      E2 & Ha' & Hb').
-    pose proof (newest_committed _ _ _ Hi0 Hlt) as Hnew'. rewrite E1 in Hnew'.
-    eapply Hone; [|done|].
-    + apply (LogStructuredDisk.CheckpointCommit K a j); [by subst a|by subst a|]. by subst a.
-    + subst a. unfold LogStructuredDisk.commit, commit. rewrite E1. simpl. rewrite E2.
-      exists ps, sa', sb', m, None. split; try done; [|constructor]. simpl.
-      assert (LogStructuredDisk.newest (LogStructuredDisk.Devices ps (log (dev c)) (flushed (dev c)) sa' sb'
-        (segments (dev c))) = Some j) as ->.
-      { rewrite <-E2. destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j0 & Hj0 & _).
-        eapply LogStructuredDiskInvariant.newest_replace_older; [exact Hj0|].
-        by eapply (LogStructuredDiskInvariant.nodes_hold _ _ Hinv). }
-      rewrite Hnew'. by constructor.
-  - (* Truncate *) pose proof (proj2 HK TruncateAfterCommit) as Hrule.
-    destruct (obeys K TruncateAfterCommit); [|done]. destruct (newest (dev c)) as [i|] eqn:Hi; [|done].
-    apply when_Some in Hact as [(Hp & Hn) [= <- <-]]. inversion Hnewest as [x j Hij Ex Hj|]; subst x.
-    pose proof Hij as [_ Eup _ _ _ _]. rewrite Eup in Hn.
-    assert (n ≤ LogStructuredDisk.logged a) as Hle.
-    { destruct (LogStructuredDiskInvariant.newest_holds _ _ Hinv) as (j' & Hj' & Hup & _).
-      pose proof (LogStructuredDiskInvariant.log_flushed _ _ Hinv). rewrite <-Hj in Hj'. simplify_eq. lia. }
-    eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Truncate K a j n); [by subst a|by left|by rewrite Hfirst].
-    + unfold LogStructuredDisk.truncate, truncate. subst a.
-      rewrite <-LogStructuredDiskInvariant.history_length in Hle.
-      unfold LogStructuredDisk.history in *. simpl in *. rewrite drop_app_ge by lia. rewrite Hlen.
-      exists (take n (ps ++ log (dev c))), sa, sb, m, ns. split; try done.
-      * simpl. rewrite take_length. lia.
-      * change (newest _) with (newest (dev c)). rewrite Hi.
-        change (option_Forall2 (same_checkpoint (pages (dev c))) (Some i) (LogStructuredDisk.newest
-          (LogStructuredDisk.Devices ps (log (dev c)) (flushed (dev c)) sa sb (segments (dev c))))).
-        rewrite <-Hj. by constructor.
-  - (* Crash *) apply when_Some in Hact as [(Hk & Ht) [= <- <-]].
-    assert (LogStructuredDisk.shown_by_crash a = shown_by_crash c) as Hshown by (by subst a).
-    eapply Hone; [|exact (f_equal (λ e, [e]) Hshown)|].
-    + apply (LogStructuredDisk.Crash K a keep torn garbage); [rewrite Hlogged; by subst a|]. intros Htorn.
-      specialize (Ht Htorn). subst a. simpl. by destruct Hns.
-    + unfold LogStructuredDisk.crash, crash. rewrite Hfirst.
-      set (durable := from_option (targets ∘ saved_pages) ∅ (newest (dev c))).
-      assert (option_Forall2 (same_checkpoint (filter (λ e, e.1 ∈ durable) (pages (dev c)) ∪ lost))
-        (newest (dev c)) (LogStructuredDisk.newest (LogStructuredDisk.dev a))) as Hnewest'.
-      { unfold durable. destruct Hnewest as [i j Hij|]; [|constructor]. constructor. simpl.
-        eapply same_checkpoint_pages; [|exact Hij]. intros p Hp.
-        destruct (same_written _ _ _ Hij _ Hp) as [nd Hnd]. rewrite Hnd.
-        apply lookup_union_Some_l, map_filter_lookup_Some. done. }
-      destruct (replaced c sa sb None None Ha Hb ltac:(by constructor)) as (a' & b' & sa' & sb' & E1 & E2 &
-        Ha' & Hb').
-      pose proof (newest_torn (dev c)) as Hnew'. rewrite E1 in Hnew'.
-      pose proof (LogStructuredDiskInvariant.newest_torn (LogStructuredDisk.dev a)) as Hold'.
-      destruct torn.
-      * subst a. simpl in *. rewrite E1, E2 in *. exists ps, sa', sb', no_maps, None.
-        split; try done; simpl; [|apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
-        change (newest _) with (newest (with_slots (dev c) a' b')). rewrite Hnew'.
-        by rewrite <-Hold' in Hnewest'.
-      * subst a. simpl in *. exists ps, sa, sb, no_maps, None.
-        split; try done; simpl; [apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
-  - (* Restart *) apply when_Some in Hact as [[Hp Hq] [= <- <-]]. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Restart K a); by subst a.
-    + unfold LogStructuredDisk.log_append. rewrite Hlogged. subst a. exists ps, sa, sb, no_maps, None.
-      split; try done; simpl; [apply TreeIndexMaps.represents_nothing|apply names_nothing|constructor].
-  - (* Load *) destruct (newest (dev c)) as [i|] eqn:Hi; [|done].
-    apply when_Some in Hact as [Hp [= <- <-]]. inversion Hnewest as [x j Hij Ex Hj|]; subst x.
-    pose proof Hij as [Hrep Eup _ Hn Hpaged _]. eapply Hone; [|done|].
-    + apply (LogStructuredDisk.Load K a j); by subst a.
-    + unfold LogStructuredDisk.load, load. rewrite Hfirst, <-Eup.
-      change (segments_in (saved i)) with (segments_in (loaded (pages (dev c)) i)).
-      rewrite (segments_same _ _ Hrep). subst a.
-      exists ps, sa, sb, (LogStructuredDisk.saved j), None. split; try done; simpl; [|constructor].
-      change (newest _) with (newest (dev c)). rewrite Hi. simpl in Hj. rewrite <-Hj. by constructor.
-  - (* Replay *) destruct (log (dev c) !! _) as [r|] eqn:Hr; [|done].
-    apply when_Some in Hact as [[Hp Hle] [= <- <-]].
-    assert (at_phase c ≠ Off) as Hon by (by rewrite Hp).
-    assert (TreeIndexMaps.names_fresh r (current (mem c))) as Hn.
-    { eapply Hfresh; [|reflexivity|done]. subst a. unfold LogStructuredDisk.history. simpl.
-      rewrite lookup_app_r by lia. by rewrite Hlen. }
-    destruct (carry_out_steps (size c) (at_phase c) (pending c) (LogStructuredDisk.dev a) m ns (mem c) r Hon
-      Hm Hall
-      Hn)
-      as (m' & Hdrop & Hm' & Hall' & Hspares & Epg & Et & Eap & Ens).
-    eexists. split.
-    + change [] with ([] ++ [] : list (event V)). econstructor; [|exact Hdrop].
-      pose proof (LogStructuredDisk.Replay K a r) as D. rewrite Hfirst in D. subst a.
-      unfold LogStructuredDisk.replay, LogStructuredDisk.with_memory in D. simpl in D. by apply D.
-    + subst a. exists ps, sa, sb, m', ns.
-      split; simpl; try done; [|by rewrite Ens|rewrite Epg; by eapply paged_spares].
-      unfold with_functions. simpl. by rewrite Et, Eap.
-  - (* Recover *) apply when_Some in Hact as [[Hp Hle] [= <- <-]].
-    assert (LogStructuredDisk.shown_by_recover a = shown_by_recover c) as Hshown by (by subst a).
-    eapply Hone; [|exact (f_equal (λ e, [e]) Hshown)|].
-    + apply (LogStructuredDisk.Recover K a); [by subst a|]. rewrite Hlogged. by subst a.
-    + subst a. by exists ps, sa, sb, m, ns.
+  assert (followed act) as Hfollowed; [|by eapply Hfollowed].
+  destruct act; auto using submit_followed, log_append_followed, acknowledge_followed, refuse_followed,
+    read_followed, refuse_read_followed, flush_followed, destage_followed, seal_followed,
+    clean_followed, free_followed, reclaim_followed, checkpoint_nodes_followed,
+    checkpoint_commit_followed, truncate_followed, crash_followed, restart_followed, load_followed,
+    replay_followed, recover_followed.
 Qed.
 End Refinement.

@@ -1,4 +1,5 @@
-(** Write-back: a disk that answers writes before they are on the device. It keeps the profile [Prefix].
+(** Write-back: a disk that answers writes before they are on the device. It keeps the profiles
+[Prefix] and [Block].
 
 The programs of a disk ([programs] of [DiskMachine.v]) become those of the same disk with delayed writes. A
 write goes into memory and is answered. A drain gives all delayed writes to the disk below as one group, which

@@ -17,53 +17,55 @@ Definition write_back_tree_leg_disk (bits : nat) : recorded_implementation block
   write_back_leg (tree_programs bits) ProvedTreeDisk.shape (tree_delay_room most) tree_spares_places size
     count.
 
-Context {laws : cutting_laws count}.
+Context {laws : cutting_laws count} (pf : profile) (buffers : pf ≠ Ack).
 
 Theorem write_back_leg_disk_refines :
-  blocks_laws → implements_recorded write_back_leg_disk Prefix (count - fewest).
-Proof. intros blocks_come_back. apply (write_back_leg_refines _ _ _ _ _ _ _ _ proved_programs_safe). Qed.
+  blocks_laws → implements_recorded write_back_leg_disk pf (count - fewest).
+Proof using laws buffers.
+  intros blocks_come_back. by apply (write_back_leg_refines _ _ _ _ _ _ _ _ proved_programs_safe).
+Qed.
 
 Theorem write_back_tree_leg_disk_refines bits :
-  blocks_laws → implements_recorded (write_back_tree_leg_disk bits) Prefix (count - fewest).
-Proof.
+  blocks_laws → implements_recorded (write_back_tree_leg_disk bits) pf (count - fewest).
+Proof using laws buffers.
   intros blocks_come_back.
-  apply (write_back_leg_refines _ _ _ _ _ _ _ _ (tree_programs_safe bits blocks_come_back)).
+  by apply (write_back_leg_refines _ _ _ _ _ _ _ _ (tree_programs_safe bits blocks_come_back)).
 Qed.
 End Disks.
 
 (** Behind a queue. *)
 Theorem served_write_back_leg_disk_refines `{!blocks, EqDecision block} {C} `{!cutting block C}
-    {torn : tearing block} most size count :
-  blocks_laws → cutting_laws count →
-  implements_overlapping (write_back_leg_disk most size count) Prefix (count - fewest) ∧
-  ∀ bits, implements_overlapping (write_back_tree_leg_disk most size count bits) Prefix (count - fewest).
+    {torn : tearing block} most size count pf :
+  blocks_laws → cutting_laws count → pf ≠ Ack →
+  implements_overlapping (write_back_leg_disk most size count) pf (count - fewest) ∧
+  ∀ bits, implements_overlapping (write_back_tree_leg_disk most size count bits) pf (count - fewest).
 Proof.
-  intros laws code. split; [|intros bits]; apply queue_exact;
+  intros laws code buffers. split; [|intros bits]; apply queue_exact;
     [by apply write_back_leg_disk_refines|by apply write_back_tree_leg_disk_refines].
 Qed.
 
 (** On mirrors, *)
-Theorem write_back_mirrored_disk_refines `{!blocks} {torn : tearing block} most size count :
+Theorem write_back_mirrored_disk_refines `{!blocks} {torn : tearing block} most size count pf :
   let code := mirrors zero_block in
-  blocks_laws → 0 < count →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) Prefix (count - 1) ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) Prefix
+  blocks_laws → 0 < count → pf ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) pf (count - 1) ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) pf
     (count - 1).
 Proof.
-  intros code laws Hcount. pose proof (mirrors_laws zero_block count Hcount).
+  intros code laws Hcount buffers. pose proof (mirrors_laws zero_block count Hcount).
   split; [by apply (write_back_leg_disk_refines (cutting0 := code))|].
   intros bits. by apply (write_back_tree_leg_disk_refines (cutting0 := code)).
 Qed.
 
 (** and with parity. *)
 Theorem write_back_raid_disk_refines `{!blocks} {torn : tearing block} {decided : ∀ a, Decision (tears a)}
-    bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most size :
+    bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most size pf :
   let code := raid_leg bytes k m cut glue in
-  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) Prefix m ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) Prefix m.
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) → pf ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) pf m ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) pf m.
 Proof.
-  intros code laws Hglue Hk Hm Hb. pose proof (raid_leg_laws bytes k m cut glue Hglue Hk Hm Hb).
+  intros code laws Hglue Hk Hm Hb buffers. pose proof (raid_leg_laws bytes k m cut glue Hglue Hk Hm Hb).
   pose proof (write_back_leg_disk_refines (cutting0 := code) most size (k + m)) as Hwhole.
   pose proof (write_back_tree_leg_disk_refines (cutting0 := code) most size (k + m)) as Htrees.
   simpl in Hwhole, Htrees. replace (k + m - k) with m in Hwhole, Htrees by lia.

@@ -2,12 +2,13 @@
 as on one device ([WriteBackProgress.v]), after a bounded number of turns, while other devices fail between
 any two I/Os.
 
-Of a disk that was lost while writes were delayed this is not said: a drain may have happened before nobody
-answered any more, and then the same writes need places a second time. *)
+A disk that was lost while writes were delayed may have drained them before nobody answered any more. Then
+the same writes need places a second time: a flush is answered [Ok] if there are as many. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require ProvedTreeDisk ProvedTreeDiskCost ProvedTreeDiskBounds ProvedTreeDiskInvariant.
+From LogDisk Require ProvedTreeDisk ProvedTreeDiskCost ProvedTreeDiskBounds ProvedTreeDiskInvariant
+  WriteBackContract.
 From LogDisk Require Import VirtualDisk RecordedTrace RecordedImplementation Medium Codec ProvedDisk
-  ProvedDiskInvariant ProvedDiskBounds ProvedDiskAnswers RequestProgress.
+  ProvedDiskInvariant ProvedDiskRequests ProvedDiskBounds ProvedDiskAnswers RequestProgress.
 From LogDisk Require Import SplitFlush DiskMachine Devices Leg LegCorrect LegProgress LegDiskMachine
   LegDiskRefinement Progress LegDiskProgress ProvedDiskMachine ProvedDiskRefinement ProvedTreeDiskTheorem.
 From LogDisk Require Import WriteBack WriteBackPlaces WriteBackDisk WriteBackProgress WriteBackLeg
@@ -144,32 +145,47 @@ Context (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (programs_safe : crash_safe_programs D shape_of represents recoverable) {laws : cutting_laws count}.
 
-(** When nothing is under way, there is a disk on the members, and places for what is delayed. *)
-Theorem always_roomy_on_leg n m o ms c x h k :
-  keeping_formatted D shape_of room_of spares_places size count n m → never_lost m (Idle o ms c, x, h, k) →
-  roomy o ∧ members x = ms ∧ proper count ms ∧
-    ∃ f d, represents o.1 f d ∧ each_up ms (reads_as size f) x.
+(** Whatever happened: when nothing is under way, there is a disk on the members, and what is delayed is
+within it. *)
+Theorem idle_on_leg n m tr y z ms c x h k :
+  keeping_formatted D shape_of room_of spares_places size count n m →
+  recorded_shows (write_back_leg D shape_of room_of spares_places size count) m tr
+    (Idle (y, z) ms c, x, h, k) →
+  in_range (shape_of y) (delayed z) ∧ members x = ms ∧ proper count ms ∧
+    ∃ f d, represents y f d ∧ each_up ms (reads_as size f) x.
 Proof.
-  intros Hnew Hrun. split.
-  - apply (never_lost_roomy _ _ Hrun).
-    destruct m as [[[c0 x0] h0] k0], Hnew as [(trees&g&f&ms0&cl0&o0&x1&_&_&Hend&[= -> -> ->]) _]. simpl.
-    pose proof (mapped_on_leg (opened room_of) size (seq 0 count) false (run_format D trees g)) as Hmapped.
-    rewrite (mapped_complete _ _ _ _ Hmapped) in Hend.
-    destruct (complete _ _) as [[[[ms1 cl1] r]|] x2]; simpl in Hend; [|done]. injection Hend as _ _ Hr _.
-    by eapply roomy_opened; [exact kept|].
-  - destruct m as [[[c0 x0] h0] k0].
-    pose proof (new_delay D size count shape_of room_of spares_places represents recoverable programs_safe
-      _ _ _ _ _ Hnew) as Hboth.
-    assert (∀ m m', never_lost m m' → ∀ v S, both size count shape_of room_of represents recoverable m v S →
-      ∃ v' S', both size count shape_of room_of represents recoverable m' v' S') as Hall.
-    { clear Hrun Hboth Hnew. induction 1 as [m|m es m1 m2 Hmove _ _ IH]; intros v S Hm; [by exists v, S|].
-      eapply IH, (keeping_related D size count shape_of room_of spares_places represents recoverable
-        programs_safe);
-        [exact Hmove|exact Hm]. }
-    destruct (Hall _ _ Hrun _ _ Hboth) as (v&S&cb&B&Hst&Hrel&_). inversion Hst; subst.
-    destruct Hrel as [(f&d&_&[Hholds Hreads]&<-&_&Hy) _].
+  intros Hnew Hrun. destruct m as [[[c0 x0] h0] k0].
+  pose proof (new_delay D size count shape_of room_of spares_places represents recoverable programs_safe
+    _ _ _ _ _ Hnew) as Hboth.
+  destruct (both_shown D size count shape_of room_of spares_places represents recoverable programs_safe
+    Prefix ltac:(done) _ _ _ _ _ Hrun Hboth) as (v&S&cb&B&Hst&Hrel%related_fits&_&HB). inversion Hst; subst.
+  split.
+  - pose proof Hrel as [Hserves _]. apply serves_some in Hserves as (b&Hb&Hon&Hsize).
+    destruct (HB b Hb Hon) as (s&_&Hc).
+    unfold in_range. rewrite <-Hsize. by apply (WriteBackContract.covers_fits z b s Hc).
+  - destruct Hrel as [(f&d&_&[Hholds Hreads]&<-&_&Hy) _].
     split; [done|]. split; [split; [by eapply holds_distinct|intros i; by eapply holds_bound]|].
     by exists f, d.
+Qed.
+
+Lemma never_lost_shows m m' : never_lost m m' →
+  ∃ tr, recorded_shows (write_back_leg D shape_of room_of spares_places size count) m tr m'.
+Proof.
+  induction 1 as [m|m es m1 m2 Hmove _ _ [tr Htr]]; [exists []; constructor|].
+  exists (es ++ tr). by econstructor.
+Qed.
+
+(** If the disk was never lost, there are places for it. *)
+Lemma always_roomy_on_leg n m o ms c x h k :
+  keeping_formatted D shape_of room_of spares_places size count n m → never_lost m (Idle o ms c, x, h, k) →
+  blocks_delayed o.2 ≤ bound o.1.
+Proof.
+  intros Hnew Hrun. assert (roomy o) as [_ ?]; [|lia]. apply (never_lost_roomy _ _ Hrun).
+  destruct m as [[[c0 x0] h0] k0], Hnew as [(trees&g&f&ms0&cl0&o0&x1&_&_&Hend&[= -> -> ->]) _]. simpl.
+  pose proof (mapped_on_leg (opened room_of) size (seq 0 count) false (run_format D trees g)) as Hmapped.
+  rewrite (mapped_complete _ _ _ _ Hmapped) in Hend.
+  destruct (complete _ _) as [[[[ms1 cl1] r]|] x2]; simpl in Hend; [|done]. injection Hend as _ _ Hr _.
+  by eapply roomy_opened; [exact kept|].
 Qed.
 End Room.
 
@@ -201,11 +217,13 @@ Definition fits_to_flush (o : Y * delay) (q : request) : Prop := q = DoFlush ∧
 
 Context (within : ∀ y f d z places ws, represents y f d → fitting y z →
   runs_within size (group_ios y ws) (run_group D y places ws) (Medium f [])).
-Context (flushes : ∀ y z f d m, represents y f d → roomy shape_of bound (y, z) → fitting y z →
+Context (flushes : ∀ y z f d m, represents y f d → in_range (shape_of y) (delayed z) →
+  blocks_delayed z ≤ bound y → fitting y z →
   (execute (run_request delaying (y, z) (first_places y (blocks_delayed z)) DoFlush) m).1.1.2 = Ok).
 
 Lemma flush_answers : answers_admissible delaying size flush_places (Drain [])
-  (λ o f d, represents o.1 f d ∧ roomy shape_of bound o) fits_to_flush
+  (λ o f d, represents o.1 f d ∧ in_range (shape_of o.1) (delayed o.2) ∧ blocks_delayed o.2 ≤ bound o.1)
+  fits_to_flush
   (λ o _, group_ios o.1 (reverse (delayed o.2))).
 Proof.
   split.
@@ -214,19 +232,21 @@ Proof.
       @nil block))) as [[_ ->]| ->].
     + by destruct (group_ios _ _).
     + apply runs_within_then. by eapply within.
-  - intros [y z] f d q places [Hy Hroomy] [-> Hfit] [= <-] _. rewrite Nat.add_0_r. by eapply flushes.
+  - intros [y z] f d q places (Hy&Hrange&Hroom) [-> Hfit] [= <-] _. rewrite Nat.add_0_r. by eapply flushes.
   - done.
 Qed.
 
-Theorem flush_on_leg n m y z ms c x h k :
+Theorem flush_on_leg n m tr y z ms c x h k :
   keeping_formatted D shape_of room_of spares_places size count n m →
-  never_lost D size count shape_of room_of spares_places m (Idle (y, z) ms c, x, h, k) → fitting y z →
+  recorded_shows (write_back_leg D shape_of room_of spares_places size count) m tr
+    (Idle (y, z) ms c, x, h, k) →
+  blocks_delayed z ≤ bound y → fitting y z →
   ends_well (weather count) (turn delaying size flush_places (Drain []) DoFlush) (answered_ok DoFlush)
     (turns_of (length ms) (group_ios y (reverse (delayed z)))) (Idle (y, z) ms c, x, h).
 Proof.
-  intros Hnew Hrun Hfit.
-  destruct (always_roomy_on_leg D size count shape_of room_of spares_places bound kept represents recoverable
-    programs_safe _ _ _ _ _ _ _ _ Hnew Hrun) as (Hroomy&Hms&Hproper&f&d&Hy&Hup).
+  intros Hnew Hrun Hroom Hfit.
+  destruct (idle_on_leg D size count shape_of room_of spares_places represents recoverable programs_safe
+    _ _ _ _ _ _ _ _ _ _ Hnew Hrun) as (Hrange&Hms&Hproper&f&d&Hy&Hup).
   by apply (request_ends delaying size count flush_places (Drain []) _ _ _ flush_answers (y, z) f d ms c x h
     DoFlush).
 Qed.
@@ -238,6 +258,27 @@ Section Disks.
 Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing block} (most size count bits : nat).
 Context {laws : cutting_laws count}.
 
+(** In any run, if there are places for what is delayed. *)
+Theorem leg_flush_finds_places n m tr y z ms c x h k :
+  blocks_laws → recorded_fresh (write_back_leg_disk most size count) n m →
+  recorded_shows (write_back_leg_disk most size count) m tr (Idle (y, z) ms c, x, h, k) →
+  blocks_delayed z ≤ drainable_now y →
+  device_blocks (shape y) ≤ size → small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
+  ends_well (weather count) (turn (write_back_programs most) size (flush_places first_free) (Drain [])
+    DoFlush)
+    (answered_ok DoFlush) (turns_of (length ms) (group_ios (shape y) (reverse (delayed z))))
+    (Idle (y, z) ms c, x, h).
+Proof.
+  intros blocks_come_back Hnew Hrun Hroom Hsize Hsmall Hfit.
+  apply (flush_on_leg proved_programs size count shape (delay_room most) spares_places drainable_now
+    represents recoverable proved_programs_safe first_free (λ y, group_ios (shape y))
+    (λ y z, device_blocks (shape y) ≤ size ∧ small_group (shape y) (next_record y) (reverse (delayed z)) ∧
+      maps_fit y)) with n m tr k; try done.
+  - intros y' f d z' places ws Hy [? _]. by eapply within_write_group.
+  - intros y' z' f d m' Hy Hrange Hroom' (_&?&?). by eapply (roomy_flush most).
+Qed.
+
+(** There are, if the disk was never lost. *)
 Theorem leg_flush_is_answered n m y z ms c x h k :
   blocks_laws → recorded_fresh (write_back_leg_disk most size count) n m →
   never_lost proved_programs size count shape (delay_room most) spares_places m (Idle (y, z) ms c, x, h, k) →
@@ -247,14 +288,36 @@ Theorem leg_flush_is_answered n m y z ms c x h k :
     (answered_ok DoFlush) (turns_of (length ms) (group_ios (shape y) (reverse (delayed z))))
     (Idle (y, z) ms c, x, h).
 Proof.
-  intros blocks_come_back Hnew Hrun Hsize Hsmall Hfit.
-  apply (flush_on_leg proved_programs size count shape (delay_room most) spares_places drainable_now
-    (whole_keeps_places most) represents recoverable proved_programs_safe first_free (λ y,
-      group_ios (shape y))
-    (λ y z, device_blocks (shape y) ≤ size ∧ small_group (shape y) (next_record y) (reverse (delayed z)) ∧
-      maps_fit y)) with n m k; try done.
-  - intros y' f d z' places ws Hy [? _]. by eapply within_write_group.
-  - intros y' z' f d m' Hy Hroomy (_&?&?). by eapply (roomy_flush most).
+  intros laws' Hnew Hrun. destruct (never_lost_shows _ _ _ _ _ _ _ _ Hrun) as [tr Hshows].
+  eapply leg_flush_finds_places; [done..|].
+  by apply (always_roomy_on_leg _ _ _ _ _ _ _ (whole_keeps_places most) _ _ _ _ _ _ _ _ Hnew Hrun).
+Qed.
+
+Theorem tree_leg_flush_finds_places n m tr y z ms c x h k :
+  blocks_laws → recorded_fresh (write_back_tree_leg_disk most size count bits) n m →
+  recorded_shows (write_back_tree_leg_disk most size count bits) m tr (Idle (y, z) ms c, x, h, k) →
+  blocks_delayed z ≤ tree_drainable_now y →
+  ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y) (reverse (delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
+  ends_well (weather count)
+    (turn (write_back_tree_programs most bits) size (flush_places ProvedTreeDisk.first_free) (Drain [])
+      DoFlush)
+    (answered_ok DoFlush)
+    (turns_of (length ms) (ProvedTreeDiskBounds.tree_group_ios y (reverse (delayed z))))
+    (Idle (y, z) ms c, x, h).
+Proof.
+  intros blocks_come_back Hnew Hrun Hroom Hsize Hsmall Hfit.
+  apply (flush_on_leg (tree_programs bits) size count ProvedTreeDisk.shape (tree_delay_room most)
+    tree_spares_places tree_drainable_now
+    (ProvedTreeDiskInvariant.tree_represents bits) _ (tree_programs_safe bits blocks_come_back)
+    ProvedTreeDisk.first_free ProvedTreeDiskBounds.tree_group_ios
+    (λ y z, ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤
+      size ∧
+      small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y) (reverse (delayed z)) ∧
+      ProvedTreeDiskCost.goes_into_slot bits y)) with n m tr k; try done.
+  - intros y' f d z' places ws Hy [? _]. by eapply ProvedTreeDiskBounds.within_tree_group.
+  - intros y' z' f d m' Hy Hrange Hroom' (_&?&?). by eapply (roomy_tree_flush most bits).
 Qed.
 
 Theorem tree_leg_flush_is_answered n m y z ms c x h k :
@@ -271,16 +334,8 @@ Theorem tree_leg_flush_is_answered n m y z ms c x h k :
     (turns_of (length ms) (ProvedTreeDiskBounds.tree_group_ios y (reverse (delayed z))))
     (Idle (y, z) ms c, x, h).
 Proof.
-  intros blocks_come_back Hnew Hrun Hsize Hsmall Hfit.
-  apply (flush_on_leg (tree_programs bits) size count ProvedTreeDisk.shape (tree_delay_room most)
-    tree_spares_places tree_drainable_now (trees_keep_places most bits)
-    (ProvedTreeDiskInvariant.tree_represents bits) _ (tree_programs_safe bits blocks_come_back)
-    ProvedTreeDisk.first_free ProvedTreeDiskBounds.tree_group_ios
-    (λ y z, ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤
-      size ∧
-      small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y) (reverse (delayed z)) ∧
-      ProvedTreeDiskCost.goes_into_slot bits y)) with n m k; try done.
-  - intros y' f d z' places ws Hy [? _]. by eapply ProvedTreeDiskBounds.within_tree_group.
-  - intros y' z' f d m' Hy Hroomy (_&?&?). by eapply (roomy_tree_flush most bits).
+  intros laws' Hnew Hrun. destruct (never_lost_shows _ _ _ _ _ _ _ _ Hrun) as [tr Hshows].
+  eapply tree_leg_flush_finds_places; [done..|].
+  by apply (always_roomy_on_leg _ _ _ _ _ _ _ (trees_keep_places most bits) _ _ _ _ _ _ _ _ Hnew Hrun).
 Qed.
 End Disks.

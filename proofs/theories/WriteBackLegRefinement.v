@@ -1,4 +1,4 @@
-(** A disk on a leg whose programs are crash safe keeps the profile [Prefix] with write-back.
+(** A disk on a leg whose programs are crash safe keeps the profiles [Prefix] and [Block] with write-back.
 
 Each move of the machine with write-back is a move of the same machine without it ([stands]), or none: a
 delayed write is in memory, and a drain is a group of writes. What that machine may have come to is known
@@ -17,6 +17,7 @@ Context (shape : Y → geometry) (room_of : Y → nat) (spares_places : U → bo
 Context (represents : Y → contents block → disk block → Prop)
   (recoverable : geometry → disk block → contents block → Prop).
 Context (programs_safe : crash_safe_programs D shape represents recoverable) {laws : cutting_laws count}.
+Context (pf : profile) (buffers : pf ≠ Ack).
 Implicit Types (x : array C) (b s : state block) (d : disk block) (y : Y) (z k : delay) (q : request).
 Implicit Types (B S : state block → Prop) (v : devices) (h ms : list nat) (ws : list (nat * list block)).
 Local Notation spare := (count - fewest).
@@ -75,7 +76,7 @@ Definition both (z : keeping_machine C Y) v S : Prop :=
     ∀ b, B b → power b = powered cb → ∃ s, S s ∧ covers k b s.
 
 Definition reached v S (es : list (entry block)) s' : Prop :=
-  ∃ s, S s ∧ recorded_run Prefix spare v s es s'.
+  ∃ s, S s ∧ recorded_run pf spare v s es s'.
 
 Lemma stands_powered k cb c : stands k cb c → powered cb = powered c.
 Proof. by destruct 1. Qed.
@@ -158,7 +159,7 @@ Lemma step_below x h k v S (cb cb' : control C Y) B es (c' : control C (Y * dela
   LegDiskMachine.move D size count (cb, x, h) es (cb', x', h') → stands k' cb' c' → sound_delay k' →
   devices_by v es = devices_by v shown →
   (∀ b s b', power b = powered cb → covers k b s → recorded_run Ack spare v b es b' →
-    power b' = powered cb' → ∃ s', recorded_run Prefix spare v s shown s' ∧ covers k' b' s') →
+    power b' = powered cb' → ∃ s', recorded_run pf spare v s shown s' ∧ covers k' b' s') →
   both (c', x', h', k') (devices_by v shown) (reached v S shown).
 Proof.
   intros Hrel HB Hmove Hstands Hk Hdevices Hshown.
@@ -174,7 +175,7 @@ Lemma step_above (c' : control C (Y * delay)) x h k v S (cb : control C Y) B k'
     (shown : list (entry block)) :
   related (cb, x, h) v B → (∀ b, B b → power b = powered cb → ∃ s, S s ∧ covers k b s) →
   stands k' cb c' → sound_delay k' → devices_by v shown = v →
-  (∀ b s, fits_machine cb b → covers k b s → ∃ s', recorded_run Prefix spare v s shown s' ∧ covers k' b s') →
+  (∀ b s, fits_machine cb b → covers k b s → ∃ s', recorded_run pf spare v s shown s' ∧ covers k' b s') →
   both (c', x, h, k') (devices_by v shown) (reached v S shown).
 Proof.
   intros Hrel HB Hstands Hk Hdevices Hshown. rewrite Hdevices.
@@ -253,14 +254,14 @@ Proof. intros [Hk _]. split; [by apply delay_right|done]. Qed.
 Lemma answered_from_memory k v b s y q z r :
   sound_delay k → from_memory y k q z r → covers k b s → power b = true →
   VirtualDisk.size b = disk_blocks (shape y) →
-  ∃ s', recorded_run Prefix spare v s [Event (event_of q r [])] s' ∧ covers z b s'.
+  ∃ s', recorded_run pf spare v s [Event (event_of q r [])] s' ∧ covers z b s'.
 Proof.
   intros [_ Hempty] Hr Hc Hon Hsize. destruct r; simpl in Hr; try done.
   - destruct Hr as [(->&Hk&->)|(lba&bs&->&Hmay&->)].
-    + destruct (flush_covers spare k v b s Hc (Hempty Hk) Hon) as (s'&Hs'&?). exists s'.
+    + destruct (flush_covers spare pf k v b s Hc (Hempty Hk) Hon) as (s'&Hs'&?). exists s'.
       split; [by apply run_one|done].
     + unfold may_delay in Hmay. apply andb_true_iff in Hmay as [Hfits%bool_decide_eq_true _].
-      destruct (delay_covers spare k v b s lba bs Hc Hon) as (s'&Hs'&?); [by rewrite Hsize|].
+      destruct (delay_covers spare pf buffers k v b s lba bs Hc Hon) as (s'&Hs'&?); [by rewrite Hsize|].
       exists s'. split; [by apply run_one|done].
   - subst z. exists s. split; [|done]. apply run_one. by eapply unknown_covers.
 Qed.
@@ -274,7 +275,7 @@ Qed.
 Lemma delay_all_covers k z v b s y ws :
   delay_all shape y k ws = Some z → sound_delay k → covers k b s → power b = true →
   VirtualDisk.size b = disk_blocks (shape y) →
-  ∃ s', recorded_run Prefix spare v s (Event <$> writes_shown ws Ok) s' ∧ covers z b s'.
+  ∃ s', recorded_run pf spare v s (Event <$> writes_shown ws Ok) s' ∧ covers z b s'.
 Proof.
   intros Hall Hk Hc Hon Hsize. revert k s Hall Hk Hc.
   induction ws as [|[lba bs] ws IH]; simpl; intros k s; [intros [= <-]; exists s; split; [constructor|done]|].
@@ -296,19 +297,19 @@ Proof. destruct q as [| | | | | | |[|n] lba count']; try done; by destruct r. Qe
 Lemma answered_below k v b s b' q r bs :
   delayed k = [] ∨ is_read q → sound_delay k → covers k b s →
   recorded_run Ack spare v b [Event (event_of q r bs)] b' →
-  ∃ s', recorded_run Prefix spare v s [Event (event_of q r (read_over k q r bs))] s' ∧ covers k b' s'.
+  ∃ s', recorded_run pf spare v s [Event (event_of q r (read_over k q r bs))] s' ∧ covers k b' s'.
 Proof.
   intros Hq [_ Hempty] Hc Hrun%one_run.
   assert ((∃ from lba n, q = DoRead from lba n) ∨ ∀ from lba n, q ≠ DoRead from lba n)
     as [(from&lba&n&->)|Hno] by (destruct q; eauto 10).
-  - destruct (read_covers spare k v b s from lba n r bs b' Hc Hrun) as (s'&?&?).
+  - destruct (read_covers spare pf k v b s from lba n r bs b' Hc Hrun) as (s'&?&?).
     exists s'. split; [|done]. apply run_one. by destruct from, r.
   - assert (delayed k = []) as Hk.
     { destruct Hq; [done|]. destruct q as [| | | | | | |from lba n]; [done..|by destruct (Hno from lba n)]. }
     assert (step Ack b (event_of q r []) b') as Hstep.
     { destruct Hrun as [Hrun|Hlost];
         (destruct q as [| | | | | | |from lba n]; [done..|by destruct (Hno from lba n)]). }
-    destruct (step_covers k b s q r b' Hc (Hempty Hk) Hno Hstep) as (s'&Hs'&?).
+    destruct (step_covers pf buffers k b s q r b' Hc (Hempty Hk) Hno Hstep) as (s'&Hs'&?).
     exists s'. split; [|done]. apply run_one. left.
     destruct q as [| | | | | | |from lba n]; [done..|by destruct (Hno from lba n)].
 Qed.
@@ -317,7 +318,7 @@ Lemma covers_counted k z b s : sound_delay k → z = k ∨ delayed k = [] ∧ (�
   covers k b s → covers z b s ∧ sound_delay z.
 Proof.
   intros Hk [->|[Hnone [n ->]]] Hc; [done|]. split; [|apply sound_nothing].
-  apply (covers_newest k); [|done]. by rewrite (proj2 Hk Hnone).
+  apply (covers_newest k); [|by left|done]. by rewrite (proj2 Hk Hnone).
 Qed.
 (** ** Every step *)
 
@@ -338,7 +339,7 @@ Proof.
   intros Hrel HB Hk. apply (step_above _ x h k v S Lost B); [done|done|constructor|done|by destruct q|].
   intros b s [Hon _] Hc. simpl in Hon. exists s. split; [|done]. apply run_one.
     pose proof (covers_power _ _ _ Hc).
-  destruct q; try (by eapply (unknown_covers spare k v b s)). right. split; [by eapply lost_beyond|].
+  destruct q; try (by eapply (unknown_covers spare pf k v b s)). right. split; [by eapply lost_beyond|].
   split; [congruence|done].
 Qed.
 
@@ -351,7 +352,7 @@ Proof.
   { destruct Hc as [Hc|[p ->]]; [left; congruence|]. right. inversion Hst; subst. by eexists. }
   assert (∀ es shown, when_cut cb = es → devices_by v es = devices_by v shown →
     (∀ b s b', power b = powered cb → covers k b s → recorded_run Ack spare v b es b' →
-      ∃ s', recorded_run Prefix spare v s shown s' ∧ covers k b' s') →
+      ∃ s', recorded_run pf spare v s shown s' ∧ covers k b' s') →
     both (Off, x', h, no_delay) (devices_by v shown) (reached v S shown)) as Hcut.
   { intros es shown <- Hdevices Hshown. eapply step_below;
       [exact Hrel|exact HB|by apply PowerCut|by constructor|apply sound_nothing|done|].
@@ -359,7 +360,7 @@ Proof.
     split; [done|]. by apply (covers_off k). }
   assert (∀ shown, cb = Group (reverse (delayed k)) (match cb with Group _ p => p | _ => Stop end) →
     devices_by v shown = v →
-    (∀ b s, power b = true → covers k b s → ∃ s', recorded_run Prefix spare v s shown s' ∧
+    (∀ b s, power b = true → covers k b s → ∃ s', recorded_run pf spare v s shown s' ∧
       covers k (cut b []) s') →
     both (Off, x', h, no_delay) (devices_by v shown) (reached v S shown)) as Hgroup.
   { intros shown Heq Hdevices Hshown. rewrite Heq in Hrel.
@@ -369,7 +370,7 @@ Proof.
     intros b' Hb' _. rewrite Heq in HB.
     destruct (maybe_all_covers B k _ false S b' Hk eq_refl HB Hb') as (s&Hs&b&Hcov&Hon&->).
     destruct (Hshown b s Hon Hcov) as (s'&?&?). exists s'. split; [by exists s|by apply (covers_off k)]. }
-  assert (∀ b s, covers k b s → ∃ s', recorded_run Prefix spare v s [Event (Crash CutShort)] s' ∧
+  assert (∀ b s, covers k b s → ∃ s', recorded_run pf spare v s [Event (Crash CutShort)] s' ∧
     covers k (cut b []) s') as Hcrash.
   { intros b s Hcov. exists (cut s []). split; [apply run_one; by left|by eapply covers_cut]. }
   assert (∀ b b', recorded_run Ack spare v b [Event (Crash CutShort)] b' → b' = cut b []) as Hcrashed.
@@ -379,13 +380,13 @@ Proof.
     |y p| |Hnone|on p p' Hnone Hp]; cbn [when_cut] in *.
   - apply (Hcut [Event (Crash CutShort)]); [done..|]. intros b s b' _ Hcov ->%Hcrashed. by apply Hcrash.
   - apply (Hcut [Event (Crash CutShort)]); [done|by destruct q|]. intros b s b' Hon Hcov ->%Hcrashed.
-    destruct (cut_short_covers k b s q Hcov Hon) as (s'&?&?). exists s'. split; [|done]. apply run_one.
+    destruct (cut_short_covers pf k b s q Hcov Hon) as (s'&?&?). exists s'. split; [|done]. apply run_one.
     by left.
   - apply (Hcut [Event (event_of q CutShort [])]); [done..|]. intros b s b' Hon Hcov Hrun.
     destruct (answered_below k v b s b' q CutShort [] Hq Hk Hcov Hrun) as (s'&Hs'&?).
     exists s'. split; [|done]. by destruct q as [| | | | | | |[|n] lba count'].
   - apply Hgroup; [done..|]. intros b s Hon Hcov.
-    destruct (cut_short_covers k b s DoFlush Hcov Hon) as (s'&?&?). exists s'. split; [|done].
+    destruct (cut_short_covers pf k b s DoFlush Hcov Hon) as (s'&?&?). exists s'. split; [|done].
     apply run_one. by left.
   - apply Hgroup; [done..|]. intros b s _. apply Hcrash.
   - apply (Hcut [Event (Crash CutShort)]); [done|by rewrite devices_by_app, devices_by_writes|].
@@ -427,7 +428,7 @@ Proof. intros Hk [->|[_ [n ->]]]; [done|apply sound_nothing]. Qed.
 Lemma both_ends c x h k v S es cb B :
   stands k cb c → related (cb, x, h) v B → sound_delay k →
   (∀ b, B b → power b = powered cb → ∃ s, S s ∧ covers k b s) → devices_by v es = v →
-  (∀ b s, B b → covers k b s → power b = powered cb → ∃ s', recorded_run Prefix spare v s es s' ∧
+  (∀ b s, B b → covers k b s → power b = powered cb → ∃ s', recorded_run pf spare v s es s' ∧
     covers k b s') →
   both (c, x, h, k) (devices_by v es) (reached v S es).
 Proof.
@@ -455,15 +456,15 @@ Proof.
     + destruct (uses_places q); [apply sound_nothing|done].
     + intros b s b' Hon Hc Hrun Hon'. destruct (answered_below k v b s b' q r0 bs0 Hq Hk Hc Hrun) as (s'&?&?).
       exists s'. split; [done|]. destruct (uses_places q) eqn:Huses; [|done].
-      apply (covers_newest k); [|done]. apply Hk. destruct Hq as [|Hq]; [done|]. by destruct q.
+      apply (covers_newest k); [|by left|done]. apply Hk. destruct Hq as [|Hq]; [done|]. by destruct q.
   - apply mapped_finish in Hp as ([[ms0 c0] [y0 all]]&->&Heq). unfold with_result in Heq.
     cbn [fst snd] in Heq. unfold drained in Heq. cbn [fst snd] in Heq. simplify_eq.
     destruct (drain_ends _ _ _ _ _ _ _ _ _ _ Hrel Hk HB) as (B'&Hrel'&Hk'&HB'). simpl in Hk', HB'.
     eapply both_ends; [constructor|exact Hrel'|done|exact HB'|done|].
     intros b s _ Hc Hon. simpl in Hon. destruct all.
-    + destruct (flush_covers spare _ v b s Hc eq_refl Hon) as (s'&?&?). exists s'.
+    + destruct (flush_covers spare pf _ v b s Hc eq_refl Hon) as (s'&?&?). exists s'.
       split; [by apply run_one|done].
-    + exists s. split; [|done]. apply run_one. by apply (unknown_covers spare k v b s DoFlush).
+    + exists s. split; [|done]. apply run_one. by apply (unknown_covers spare pf k v b s DoFlush).
 Qed.
 
 (** or not, since too few members answer. *)
@@ -484,7 +485,7 @@ Proof.
     rewrite Hv. exists Lost, (maybe_all B (reverse (delayed k)) true). split_and!; [constructor|done|done|].
     intros b' Hb' _. destruct (maybe_all_covers B k _ true S b' Hk eq_refl HB Hb') as (s&Hs&b&Hc&Hon&->).
     exists s. split; [|done]. exists s. split; [done|]. apply run_one.
-    by apply (unknown_covers spare k v b s DoFlush).
+    by apply (unknown_covers spare pf k v b s DoFlush).
 Qed.
 
 (** Upkeep ends, *)
@@ -557,12 +558,12 @@ Proof.
   assert (Forall of_devices (told h : list (entry block))) as Htold by by apply Forall_fmap, Forall_true.
   eapply step_below; [exact Hrel|exact HB|by apply Recovered|constructor|done|done|].
   intros b s b' Hon Hc Hrun Hon'. subst es. destruct on; simpl in Hrun.
-  - destruct (devices_covers spare k v _ b s b' Htold Hc Hrun) as (s'&?&Hc'). exists s'. split; [done|].
-    apply (covers_newest k); [|done]. subst z'. unfold delayed_again.
-    destruct (delayed k) eqn:Hd; [by apply Hk|done].
+  - destruct (devices_covers spare pf k v _ b s b' Htold Hc Hrun) as (s'&?&Hc'). exists s'. split; [done|].
+    apply (covers_newest k); [..|done]; subst z'; unfold delayed_again;
+      destruct (delayed k) eqn:Hd; [by apply Hk|done|by left|by right].
   - inversion Hrun as [|en b1 tr b2 Hstep Hrest]; subst. destruct Hstep as [Hcrash|[]].
-    destruct (crash_covers k z' b s b1 Hc eq_refl Hcrash) as (s1&Hs1&Hc1).
-    destruct (devices_covers spare z' v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'. split; [|done].
+    destruct (crash_covers pf k z' b s b1 Hc eq_refl eq_refl Hcrash) as (s1&Hs1&Hc1).
+    destruct (devices_covers spare pf z' v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'. split; [|done].
     econstructor; [by left|done].
 Qed.
 
@@ -649,8 +650,9 @@ Proof.
       by by apply Forall_fmap, Forall_true.
     destruct on; simpl in Hrun; [by eapply devices_covers|].
     inversion Hrun as [|en b1 tr b2 Hstep Hrest]; subst. destruct Hstep as [Hcrash|[]].
-    destruct (crash_covers k k b s b1 Hc (proj2 Hk (Hnone eq_refl)) Hcrash) as (s1&Hs1&Hc1).
-    destruct (devices_covers spare k v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'.
+    destruct (crash_covers pf k k b s b1 Hc (proj2 Hk (Hnone eq_refl)) (Hnone eq_refl) Hcrash)
+      as (s1&Hs1&Hc1).
+    destruct (devices_covers spare pf k v _ b1 s1 b' Htold Hc1 Hrest) as (s'&?&?). exists s'.
     split; [|done]. econstructor; [by left|done].
   - inversion Hst; subst. by eapply lost_answers.
   - inversion Hst; subst. eapply step_devices; [exact Hrel|exact HB|by apply LostSettle|by repeat constructor|
@@ -702,7 +704,7 @@ Proof.
   - apply (formatted_related D size count shape represents recoverable programs_safe).
     by exists trees, g, f, ms1, cl1, y1, x2.
   - intros b <- _. exists (created (disk_blocks g)). split; [done|].
-    apply (covers_newest no_delay); [done|]. apply covers_created.
+    apply (covers_newest no_delay); [done|by left|]. apply covers_created.
 Qed.
 
 Lemma both_some m v S : both m v S → ∃ s, S s.
@@ -713,7 +715,7 @@ Qed.
 
 Lemma keeping_traces m es m' v S :
   recorded_shows (write_back_leg D shape room_of spares_places size count) m es m' → both m v S →
-  ∃ s s', S s ∧ recorded_run Prefix spare v s es s'.
+  ∃ s s', S s ∧ recorded_run pf spare v s es s'.
 Proof.
   intros Hshows. revert v S. induction Hshows as [m|m es m1 tr m2 Hmove _ IH]; intros v S Hboth.
   - destruct (both_some _ _ _ Hboth) as [s Hs]. exists s, s. split; [done|constructor].
@@ -721,8 +723,16 @@ Proof.
     exists s, s'. split; [done|]. by eapply recorded_run_app.
 Qed.
 
+Lemma both_shown m es m' v S :
+  recorded_shows (write_back_leg D shape room_of spares_places size count) m es m' → both m v S →
+  ∃ v' S', both m' v' S'.
+Proof.
+  intros Hshows. revert v S. induction Hshows as [m|m es m1 tr m2 Hmove _ IH]; intros v S Hboth; [by eauto|].
+  by eapply IH, keeping_related.
+Qed.
+
 Theorem write_back_leg_refines :
-  implements_recorded (write_back_leg D shape room_of spares_places size count) Prefix spare.
+  implements_recorded (write_back_leg D shape room_of spares_places size count) pf spare.
 Proof.
   intros n [[[c x] h] k] tr m' Hnew%new_delay Hshows.
   destruct (keeping_traces _ _ _ _ _ Hshows Hnew) as (s&s'&<-&Hrun). by exists n, tr, s'.

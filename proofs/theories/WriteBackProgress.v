@@ -176,19 +176,19 @@ Theorem always_roomy n c tr x m : formatted delaying n c → shows (disk_machine
 Proof.
   intros Hc Hs.
   assert (∀ c tr c' s, shows (disk_machine delaying) c tr c' → roomy_machine c →
-    prefix_related shape_of represents recoverable c s → roomy_machine c' ∧ ∃ s',
-      prefix_related shape_of represents recoverable c' s') as Hall.
+    buffers_related shape_of represents recoverable Prefix c s → roomy_machine c' ∧ ∃ s',
+      buffers_related shape_of represents recoverable Prefix c' s') as Hall.
   { clear c tr x m Hc Hs. intros c tr c' s Hs. revert s.
     induction Hs as [c|c es c1 tr c2 Hmove _ IH]; intros s Hc Hrel; [by eauto|].
-    destruct (prefix_related_move D shape_of room_of spares_places represents recoverable programs_safe
-      _ _ _ _ Hrel Hmove) as (s1&_&Hrel1). eapply IH; [by eapply roomy_move|done]. }
+    destruct (buffers_related_move D shape_of room_of spares_places represents recoverable programs_safe
+      Prefix ltac:(done) _ _ _ _ Hrel Hmove) as (s1&_&Hrel1). eapply IH; [by eapply roomy_move|done]. }
   pose proof Hc as (z&Hz&Hidle)%(formatted_idle D shape_of room_of spares_places represents recoverable
     programs_safe).
   destruct (Hall _ _ _ (settled n blank) Hs) as [Hx (s'&f&_&d&Hy&_)].
   - destruct Hc as (trees&g&f&x0&_&_&Hx&->). unfold roomy_machine. simpl in *. injection Hz as <-.
     rewrite execute_then in Hx. simpl in Hx. by apply roomy_opened with (execute (run_format D trees g)
       (Medium f [])).1.
-  - unfold prefix_related. by rewrite Hz.
+  - unfold buffers_related. by rewrite Hz.
   - split; [done|]. by exists f, d.
 Qed.
 End Room.
@@ -308,12 +308,12 @@ Definition maps_fit (y : memory) : Prop := ∃ bs,
 (** If there are places for all that is delayed, a flush writes it and is answered [Ok], with the first free
 places. Numbers are below the limit of words, and the maps go into a slot. *)
 Lemma roomy_flush y z f d m :
-  blocks_laws → represents y f d → roomy shape drainable_now (y, z) →
+  blocks_laws → represents y f d → in_range (shape y) (delayed z) → blocks_delayed z ≤ drainable_now y →
   small_group (shape y) (next_record y) (reverse (delayed z)) → maps_fit y →
   let o := (execute (run_request (write_back_programs most) (y, z) (first_free y (blocks_delayed z)) DoFlush)
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) [Hrange Hroom] Hsmall Hfit. simpl in *.
+  intros laws ((m0&rs&Hdur&_&_&[_ Hbelow]&_)&_) Hrange Hroom Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -343,7 +343,8 @@ Theorem flush_is_answered n c tr y z m :
     m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
   intros laws Hc Hs. destruct (always_roomy _ _ _ _ _ whole_keeps_places _ _ proved_programs_safe
-    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_flush with f d.
+    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
+  apply roomy_flush with f d; [done..|lia].
 Qed.
 End Whole.
 
@@ -395,12 +396,13 @@ Proof.
 Qed.
 
 Lemma roomy_tree_flush y z f d m :
-  blocks_laws → tree_represents bits y f d → roomy T.shape tree_drainable_now (y, z) →
-  small_group (T.shape y) (T.next_record y) (reverse (delayed z)) → ProvedTreeDiskCost.goes_into_slot bits y →
+  blocks_laws → tree_represents bits y f d → in_range (T.shape y) (delayed z) →
+  blocks_delayed z ≤ tree_drainable_now y → small_group (T.shape y) (T.next_record y) (reverse (delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
   let o := (execute (run_request (write_back_tree_programs most bits) (y, z)
     (T.first_free y (blocks_delayed z)) DoFlush) m).1 in o.1.2 = Ok ∧ delayed o.1.1.2 = [].
 Proof.
-  intros laws Hy [Hrange Hroom] Hsmall Hfit. simpl in *.
+  intros laws Hy Hrange Hroom Hsmall Hfit. simpl in *.
   unfold drain.
   destruct (delayed z) as [|w ws'] eqn:Hws; [done|]. rewrite <-Hws in *. set (ws := reverse (delayed z)) in *.
   assert (length (blocks_of ws) = blocks_delayed z) as Hlen.
@@ -434,6 +436,7 @@ Theorem tree_flush_is_answered n c tr y z m :
 Proof.
   intros laws Hc Hs.
   destruct (always_roomy _ _ _ _ _ trees_keep_places _ _ (ProvedTreeDiskTheorem.tree_programs_safe bits laws)
-    _ _ _ _ _ Hc Hs) as [Hroomy (f&d&Hy)]. by apply roomy_tree_flush with f d.
+    _ _ _ _ _ Hc Hs) as [[Hrange Hroom] (f&d&Hy)]. simpl in *.
+  apply roomy_tree_flush with f d; [done..|lia].
 Qed.
 End Trees.

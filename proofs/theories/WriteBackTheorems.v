@@ -18,31 +18,32 @@ Module Delayed.
 Import Medium Codec ProvedDisk WriteBackDisk.
 
 (** 23. After a power cut there is what a prefix of the operations made, which has all that was answered
-before the last flush: the contract under [Prefix]. With whole maps, *)
-Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most :
-  blocks_laws → implements (write_back_disk most) Prefix.
-Proof. intros laws. by apply WriteBackRefinement.write_back_disk_refines. Qed.
+before the last flush, and every snapshot operation that was answered. So it is the contract under both
+profiles that allow this: [Prefix], and [Block]. With whole maps, *)
+Theorem write_back_disk_refines_contract `{blocks} {torn : tearing block} most p :
+  blocks_laws → p ≠ Ack → implements (write_back_disk most) p.
+Proof. intros laws buffers. by apply WriteBackRefinement.write_back_disk_refines. Qed.
 
 (** and with trees; *)
-Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits :
-  blocks_laws → implements (write_back_tree_disk most bits) Prefix.
-Proof. intros laws. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
+Theorem write_back_tree_disk_refines_contract `{blocks} {torn : tearing block} most bits p :
+  blocks_laws → p ≠ Ack → implements (write_back_tree_disk most bits) p.
+Proof. intros laws buffers. by apply WriteBackRefinement.write_back_tree_disk_refines. Qed.
 
 (** also behind a queue. *)
 Theorem served_write_back_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block} most
-    n c h tr q :
-  let disk := write_back_disk most in blocks_laws → fresh disk n c →
+    p n c h tr q :
+  let disk := write_back_disk most in blocks_laws → p ≠ Ack → fresh disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
     (OverlappingDiskQueue.in_front disk c) h tr q →
-  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+  admits_overlapping ByRequest p 0 (Alone (Event (Create n)) :: h).
 Proof. apply WriteBackServed.served_write_back_disk_refines. Qed.
 
 Theorem served_write_back_tree_disk_refines_contract `{blocks, EqDecision block} {torn : tearing block}
-    most bits n c h tr q :
-  let disk := write_back_tree_disk most bits in blocks_laws → fresh disk n c →
+    most bits p n c h tr q :
+  let disk := write_back_tree_disk most bits in blocks_laws → p ≠ Ack → fresh disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one disk)
     (OverlappingDiskQueue.in_front disk c) h tr q →
-  admits_overlapping ByRequest Prefix 0 (Alone (Event (Create n)) :: h).
+  admits_overlapping ByRequest p 0 (Alone (Event (Create n)) :: h).
 Proof. apply WriteBackServed.served_write_back_tree_disk_refines. Qed.
 
 (** 23. On a leg of several devices. The machine and what it may meet are those of [LegDiskTheorem.v]: devices
@@ -51,43 +52,43 @@ the machine forgets its memory, but keeps what is delayed ([WriteBackLeg.v]). Wi
 Import Leg LegCorrect LegCode WriteBackLegDisk.
 
 Theorem write_back_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most size
-    count :
-  blocks_laws → cutting_laws count →
-  implements_recorded (write_back_leg_disk most size count) Prefix (count - fewest).
-Proof. intros laws code. by apply WriteBackLegDisk.write_back_leg_disk_refines. Qed.
+    count p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  implements_recorded (write_back_leg_disk most size count) p (count - fewest).
+Proof. intros laws code buffers. by apply WriteBackLegDisk.write_back_leg_disk_refines. Qed.
 
 (** and with trees. *)
 Theorem write_back_tree_leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing block} most
-    size count bits :
-  blocks_laws → cutting_laws count →
-  implements_recorded (write_back_tree_leg_disk most size count bits) Prefix (count - fewest).
-Proof. intros laws code. by apply WriteBackLegDisk.write_back_tree_leg_disk_refines. Qed.
+    size count bits p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  implements_recorded (write_back_tree_leg_disk most size count bits) p (count - fewest).
+Proof. intros laws code buffers. by apply WriteBackLegDisk.write_back_tree_leg_disk_refines. Qed.
 
 (** Both on mirrors, *)
-Theorem write_back_mirrored_disk_refines_contract `{blocks} {torn : tearing block} most size count :
+Theorem write_back_mirrored_disk_refines_contract `{blocks} {torn : tearing block} most size count p :
   let code := mirrors zero_block in
-  blocks_laws → 0 < count →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) Prefix (count - 1) ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) Prefix
+  blocks_laws → 0 < count → p ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size count) p (count - 1) ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size count bits) p
     (count - 1).
 Proof. apply WriteBackLegDisk.write_back_mirrored_disk_refines. Qed.
 
 (** and with parity. *)
 Theorem write_back_raid_disk_refines_contract `{blocks} {torn : tearing block}
     {decided : ∀ a, Decision (tears a)} bytes k m (cut : block → vec (vec Parity.byte bytes) k) glue most
-      size :
+      size p :
   let code := raid_leg bytes k m cut glue in
-  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
-  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) Prefix m ∧
-  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) Prefix m.
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) → p ≠ Ack →
+  implements_recorded (write_back_leg_disk (cutting0 := code) most size (k + m)) p m ∧
+  ∀ bits, implements_recorded (write_back_tree_leg_disk (cutting0 := code) most size (k + m) bits) p m.
 Proof. apply WriteBackLegDisk.write_back_raid_disk_refines. Qed.
 
 (** Both behind a queue. *)
 Theorem served_write_back_leg_disk_refines_contract `{blocks, EqDecision block} {C} `{cutting block C}
-    {torn : tearing block} most size count :
-  blocks_laws → cutting_laws count →
-  OverlappingDiskQueue.implements_overlapping (write_back_leg_disk most size count) Prefix (count - fewest) ∧
-  ∀ bits, OverlappingDiskQueue.implements_overlapping (write_back_tree_leg_disk most size count bits) Prefix
+    {torn : tearing block} most size count p :
+  blocks_laws → cutting_laws count → p ≠ Ack →
+  OverlappingDiskQueue.implements_overlapping (write_back_leg_disk most size count) p (count - fewest) ∧
+  ∀ bits, OverlappingDiskQueue.implements_overlapping (write_back_tree_leg_disk most size count bits) p
     (count - fewest).
 Proof. apply WriteBackLegDisk.served_write_back_leg_disk_refines. Qed.
 
@@ -154,6 +155,45 @@ Theorem write_back_tree_leg_flush_answered `{blocks} {C} `{cutting block C} {tor
       (ProvedTreeDiskBounds.tree_group_ios y (reverse (WriteBack.delayed z))))
     (LegDiskMachine.Idle (y, z) ms c, x, h).
 Proof. intros laws code. by apply WriteBackLegProgress.tree_leg_flush_is_answered. Qed.
+
+(** In any run, also after the disk was lost, in a drain too: if there are places for what is delayed, and the
+log has room for it ([drainable_now]), a flush is answered [Ok] so. *)
+Theorem write_back_lost_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most size
+    count n m tr y z ms c x h k :
+  let disk := write_back_leg_disk most size count in
+  blocks_laws → cutting_laws count → recorded_fresh disk n m →
+  recorded_shows disk m tr (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  WriteBack.blocks_delayed z ≤ WriteBackProgress.drainable_now y →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size →
+  ProvedDiskAnswers.small_group (shape y) (next_record y) (reverse (WriteBack.delayed z)) →
+  WriteBackProgress.maps_fit y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_programs most) size (WriteBackLegProgress.flush_places first_free)
+      (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedDiskBounds.group_ios (shape y) (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros disk laws code. by apply WriteBackLegProgress.leg_flush_finds_places. Qed.
+
+Theorem write_back_lost_tree_leg_flush_answered `{blocks} {C} `{cutting block C} {torn : tearing block} most
+    size count bits n m tr y z ms c x h k :
+  let disk := write_back_tree_leg_disk most size count bits in
+  blocks_laws → cutting_laws count → recorded_fresh disk n m →
+  recorded_shows disk m tr (LegDiskMachine.Idle (y, z) ms c, x, h, k) →
+  WriteBack.blocks_delayed z ≤ WriteBackProgress.tree_drainable_now y →
+  ProvedTreeDiskBounds.tree_device_blocks (ProvedTreeDisk.shape y) (ProvedTreeDisk.tree_size y) ≤ size →
+  ProvedDiskAnswers.small_group (ProvedTreeDisk.shape y) (ProvedTreeDisk.next_record y)
+    (reverse (WriteBack.delayed z)) →
+  ProvedTreeDiskCost.goes_into_slot bits y →
+  Progress.ends_well (LegDiskProgress.weather count)
+    (LegDiskProgress.turn (write_back_tree_programs most bits) size
+      (WriteBackLegProgress.flush_places ProvedTreeDisk.first_free) (WriteBack.Drain []) DoFlush)
+    (LegDiskProgress.answered_ok DoFlush)
+    (LegDiskProgress.turns_of (length ms)
+      (ProvedTreeDiskBounds.tree_group_ios y (reverse (WriteBack.delayed z))))
+    (LegDiskMachine.Idle (y, z) ms c, x, h).
+Proof. intros disk laws code. by apply WriteBackLegProgress.tree_leg_flush_finds_places. Qed.
 
 (** 12. An execution: delayed writes are read, and lost with the power; a snapshot has them, and what was
 flushed survives; power cuts come in drains, of which one leaves all writes and the other one none; a

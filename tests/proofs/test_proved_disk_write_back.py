@@ -1,4 +1,5 @@
-"""The proved disk with write-back: the profile `prefix`, in the kit's dialogue and over NBD."""
+"""The proved disk with write-back: the profiles `prefix` and `block`, in the kit's dialogue and
+over NBD."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -38,6 +39,8 @@ def judged(target: str, traces: int) -> tuple[int, str]:
         "python:proofs.disk.cutting_target:open_prefix_mirrors",
         "python:proofs.disk.cutting_target:open_prefix_raid5",
         "python:proofs.disk.cutting_target:open_prefix_raid6",
+        "python:proofs.disk.cutting_target:open_block",
+        "python:proofs.disk.cutting_target:open_block_mirrors",
     ],
 )
 def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,18 +49,21 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert status == 0, output
 
 
+@pytest.mark.parametrize("profile", ["prefix", "block"])
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("adapter.ml", '~profile:"prefix"', '~profile:"ack"'),
+        ("adapter.ml", '"hello" -> hello state.profile', '"hello" -> hello "ack"'),
         ("adapter.ml", '| "flush" -> perform DoFlush', '| "flush" -> ok []'),
         ("proved_core.ml", "(reverse0 (p :: l))) (fun o ->", "(p :: l)) (fun o ->"),
     ],
     ids=["it says ack", "a flush does nothing", "the newest write goes first"],
 )
-def test_the_kit_finds_what_is_broken(file: str, old: str, new: str, tmp_path: Path) -> None:
+def test_the_kit_finds_what_is_broken(
+    file: str, old: str, new: str, profile: str, tmp_path: Path
+) -> None:
     disk = built(tmp_path, {"what": new, "old": old, "new": new}, file)
-    status, output = judged(f"exec:{disk} adapter --profile prefix", 30)
+    status, output = judged(f"exec:{disk} adapter --profile {profile}", 30)
     assert status == 1, output
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import trust_gates
+from gates import MOST_PROOF, long_proofs
 from trust_gates import Broken, code, flags, foreign, no_escape, outside_sections
 
 
@@ -93,3 +94,10 @@ def test_other_flags_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         makefile.write(f"\nbad:\n{line}\n")
     with pytest.raises(Broken):
         flags()
+
+
+def test_a_long_proof_is_found() -> None:
+    before = "Lemma a : True.\nProof. done. Qed.\nLemma b : True.\n"
+    for lines, found in [(MOST_PROOF, []), (MOST_PROOF + 1, [(4, MOST_PROOF + 1)])]:
+        steps = "  idtac.\n" * (lines - 2)
+        assert long_proofs(f"{before}Proof.\n{steps}Qed.\n") == found

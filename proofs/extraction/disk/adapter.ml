@@ -6,7 +6,7 @@ exception Bad of string
 let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
 let largest = 1 lsl 53
 
-type t = { path : string; random : Random.State.t; records : int; trees : bool; prefix : bool; mutable device : Device.t option;
+type t = { path : string; random : Random.State.t; records : int; trees : bool; profile : string; mutable device : Device.t option;
   mutable disk : Engine.t option  (* none after a power cut: what was in memory is gone *) }
 
 let integer key message =
@@ -34,11 +34,11 @@ let answered = function
   | Refused code, _ -> refusal (Words.code code) (Words.explained code)
   | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
 
-let hello ?(more = [ "fua" ]) ?(devices = []) ?(profile = "ack") () =
-  let can = [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ] @ more in
+let hello ?(more = []) ?(devices = []) profile =
+  let can = [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ] in
   ok (devices @ [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String profile);
        ("block_size", `Int Bytes_blocks.block_bytes);
-       ("capabilities", `List (List.map (fun name -> `String name) can)) ])
+       ("capabilities", `List (List.map (fun name -> `String name) (can @ (if profile = "ack" then [ "fua" ] else []) @ more))) ])
 
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 let close state = Option.iter Device.close state.device; state.disk <- None; state.device <- None
@@ -47,7 +47,7 @@ let form ~trees ~records blocks ~on_legs =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
   Plan.form ~trees ~on_legs ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
 
-let opened ?kept prefix disk = if prefix then Engine.write_back ?kept disk else disk
+let opened ?kept profile disk = if profile = "ack" then disk else Engine.write_back ?kept disk
 
 let create state blocks =
   let form = form ~trees:state.trees ~records:state.records blocks ~on_legs:false in
@@ -55,14 +55,14 @@ let create state blocks =
   if Sys.file_exists state.path then Sys.remove state.path;
   let device = Device.open_file ~sync:false ~fresh:(Maps.blocks_of form) state.path in
   state.device <- Some device;
-  state.disk <- Some (opened state.prefix (Engine.format (Engine.on device) form))
+  state.disk <- Some (opened state.profile (Engine.format (Engine.on device) form))
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =
   let device = match state.device with Some device -> device | None -> bad "create comes first" in
   state.disk <- None;
   Device.power_cut device state.random;
-  state.disk <- Some (opened state.prefix (Engine.recover (Engine.on device)))
+  state.disk <- Some (opened state.profile (Engine.recover (Engine.on device)))
 
 let counters devices =
   let sum name count = (name, `Int (List.fold_left (fun sum d -> sum + count d) 0 devices)) in
@@ -87,7 +87,7 @@ let operation ~devices disk message =
 
 let request state message =
   match text "op" message with
-  | "hello" -> if state.prefix then hello ~more:[] ~profile:"prefix" () else hello ()
+  | "hello" -> hello state.profile
   | "bye" -> ok []
   | "create" -> create state (integer "blocks" message); ok []
   | "restart" -> answered (Engine.perform (disk state) DoRestart)
@@ -128,10 +128,10 @@ let answer state message =
   try with_cut cut_after (request state) message with Device.Power_cut -> state.disk <- None; cut_short
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
-let serve ~disk ~log ~folder ~records ~trees ~prefix ~seed =
+let serve ~disk ~log ~folder ~records ~trees ~profile ~seed =
   let random = Random.State.make [| seed |] and device = Option.map (Device.open_file ?log) disk in
   let path, remove = match disk with Some path -> (path, ignore) | None ->
     (Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks", Sys.remove) in
-  let disk = Option.map (fun device -> opened prefix (Engine.recover (Engine.on device))) device in
-  let state = { path; random; records; trees; prefix; device; disk } in
+  let disk = Option.map (fun device -> opened profile (Engine.recover (Engine.on device))) device in
+  let state = { path; random; records; trees; profile; device; disk } in
   Fun.protect ~finally:(fun () -> close state; remove path) (fun () -> converse (answer state))

@@ -6,7 +6,7 @@ exception Not_a_disk
 type t = {
   medium : Maps.medium;
   mutable memory : Maps.t;
-  mutable delay : delay option;  (* with write-back, the profile `prefix`: the delayed writes *)
+  mutable delay : delay option;  (* with write-back, the profiles `prefix` and `block`: the delayed writes *)
   scheduler : Scheduler.t;
   deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
 }

@@ -17,8 +17,8 @@ let guarded folder action =
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
 
-let opened ?(sync = true) ?(pipeline = false) ?(prefix = false) ?log folder action =
-  guarded folder (fun () -> Mirror_commands.opened ~sync ~pipeline ~prefix ?log ~file:(file folder) folder action)
+let opened ?(sync = true) ?(pipeline = false) ?(profile = "ack") ?log folder action =
+  guarded folder (fun () -> Mirror_commands.opened ~sync ~pipeline ~profile ?log ~file:(file folder) folder action)
 let with_disk folder action =
   opened folder (fun ~answer:_ ~close disk -> Fun.protect ~finally:close (fun () -> action disk))
 
@@ -110,18 +110,18 @@ let log_of path =
   flush log;
   log
 
-let adapter disk log folder records seed trees prefix layout =
+let adapter disk log folder records seed trees profile layout =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     match layout with
-    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~prefix ~seed ~parity ~count
-    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~prefix ~seed)
+    | Some (count, parity) -> Mirror_adapter.serve ~folder ~records ~trees ~profile ~seed ~parity ~count
+    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~trees ~profile ~seed)
 
-let serve folder socket no_sync no_pipeline prefix log =
+let serve folder socket no_sync no_pipeline profile log =
   let sync = not no_sync in
-  let pipeline = sync && not (no_pipeline || prefix) in
-  opened ~sync ~pipeline ~prefix ?log:(Option.map log_of log) folder (Server.serve ~folder ~socket)
+  let pipeline = sync && not (no_pipeline || profile <> "ack") in
+  opened ~sync ~pipeline ~profile ?log:(Option.map log_of log) folder (Server.serve ~folder ~socket)
 
 (* ** Arguments *)
 
@@ -142,10 +142,10 @@ let number option default doc = Arg.(value & opt (at_least 1) default & info [ o
 
 let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees.")
 let profile =
-  let choice = Arg.enum [ ("ack", false); ("prefix", true) ] in
-  Arg.(value & opt choice false & info [ "profile" ] ~docv:"PROFILE"
+  let choice = Arg.enum (List.map (fun name -> (name, name)) [ "ack"; "prefix"; "block" ]) in
+  Arg.(value & opt choice "ack" & info [ "profile" ] ~docv:"PROFILE"
     ~doc:"What survives a power cut: ack, all that was answered; prefix, all that was answered before some moment, \
-          which is no earlier than the last flush.")
+          which is no earlier than the last flush; block, the same disk as prefix, which promises less.")
 let command name doc term =
   let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
     info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";

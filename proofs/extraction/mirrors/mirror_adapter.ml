@@ -2,7 +2,7 @@
 
 open Proved_core
 
-type t = { folder : string; random : Random.State.t; records : int; trees : bool; prefix : bool; count : int; parity : int;
+type t = { folder : string; random : Random.State.t; records : int; trees : bool; profile : string; count : int; parity : int;
   mutable set : Mirror_set.t option;
   mutable kept : delay option;  (* with write-back: what was delayed when the last member was lost *)
   mutable disk : Engine.t option  (* none while no member answers, and after a power cut *) }
@@ -17,7 +17,7 @@ let create state blocks =
   close state;
   Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
   let set, disk = Mirror_set.create ~sync:false ~parity:state.parity state.folder ~count:state.count form in
-  state.set <- Some set; state.disk <- Some (Adapter.opened state.prefix disk)
+  state.set <- Some set; state.disk <- Some (Adapter.opened state.profile disk)
 
 (* Every device that there was, for the counters. *)
 let devices set = set.Mirror_set.gone @ List.filter_map Fun.id (Array.to_list set.Mirror_set.devices)
@@ -30,7 +30,7 @@ let forget state = Option.iter (fun disk -> state.kept <- disk.Engine.delay) sta
 (* The disk as recovery finds it; none while no member answers. *)
 let reopen state =
   forget state;
-  state.disk <- (try Some (Adapter.opened ?kept:state.kept state.prefix (Mirror_set.recover (set state)))
+  state.disk <- (try Some (Adapter.opened ?kept:state.kept state.profile (Mirror_set.recover (set state)))
     with Mirror_set.Lost -> None)
 
 (* With the power goes all of it. *)
@@ -73,9 +73,8 @@ let request state message =
   let ok = Adapter.ok [] in
   match Adapter.text "op" message with
   | "hello" ->
-      Adapter.hello ~more:(if state.prefix then [ "device" ] else [ "fua"; "device" ])
-        ~profile:(if state.prefix then "prefix" else "ack")
-        ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (if state.parity > 0 then state.parity else state.count - 1)) ] ()
+      let tolerates = if state.parity > 0 then state.parity else state.count - 1 in
+      Adapter.hello ~more:[ "device" ] ~devices:[ ("devices", `Int state.count); ("tolerates", `Int tolerates) ] state.profile
   | "bye" -> ok
   | "create" -> create state (Adapter.integer "blocks" message); ok
   | "crash" -> crash state; ok
@@ -98,10 +97,10 @@ let answer state message =
   | Device.Power_cut -> power_off state; Adapter.cut_short
 
 (* On a new disk in a temporary folder. *)
-let serve ~folder ~records ~trees ~prefix ~seed ~parity ~count =
+let serve ~folder ~records ~trees ~profile ~seed ~parity ~count =
   let folder = Filename.concat folder (Printf.sprintf "proved-disk-%d-%d" (Unix.getpid ()) seed) in
   Unix.mkdir folder 0o700;
-  let state = { folder; random = Random.State.make [| seed |]; records; trees; prefix; count; parity; set = None; kept = None; disk = None } in
+  let state = { folder; random = Random.State.make [| seed |]; records; trees; profile; count; parity; set = None; kept = None; disk = None } in
   Fun.protect ~finally:(fun () ->
       close state;
       Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);

@@ -12,13 +12,13 @@ let renew disk { Engine.memory; delay; _ } =
   Scheduler.forget disk.scheduler
 
 (* Recovers the disk. While it is open, requests about its devices are answered too. *)
-let opened_mirrors ~sync ~prefix folder action =
+let opened_mirrors ~sync ~profile folder action =
   let set = Mirror_set.open_set ~sync folder in
   let close () = Fun.protect ~finally:(fun () -> Mirror_set.close set) (fun () -> Mirror_set.rest set) in
-  match Adapter.opened prefix (Mirror_set.recover set) with
+  match Adapter.opened profile (Mirror_set.recover set) with
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
-      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0; trees = false; prefix;
+      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0; trees = false; profile;
         kept = None; count = Mirror_set.count set; parity = set.layout.parity; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
@@ -31,17 +31,17 @@ let opened_mirrors ~sync ~prefix folder action =
       in
       action ~answer ~close disk
 
-let opened_device ~sync ~pipeline ~prefix ?log file action =
+let opened_device ~sync ~pipeline ~profile ?log file action =
   let device = Device.open_file ~sync ?log file in
   let close () = Device.close device in
-  match Adapter.opened prefix (Engine.recover (Engine.on ~pipeline device)) with
+  match Adapter.opened profile (Engine.recover (Engine.on ~pipeline device)) with
   | disk -> action ~answer:(Adapter.operation ~devices:(fun () -> [ device ]) disk) ~close disk
   | exception problem -> close (); raise problem
 
 (* What to do: with requests in lines, in the end, and with the disk. *)
-let opened ~sync ~pipeline ~prefix ?log ~file folder action =
-  if not (Mirror_set.exists folder) then opened_device ~sync ~pipeline ~prefix ?log file action
-  else opened_mirrors ~sync ~prefix folder action
+let opened ~sync ~pipeline ~profile ?log ~file folder action =
+  if not (Mirror_set.exists folder) then opened_device ~sync ~pipeline ~profile ?log file action
+  else opened_mirrors ~sync ~profile folder action
 
 let with_set folder action =
   if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));

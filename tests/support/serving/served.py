@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ENGINE = [sys.executable, "-m", "refmodel"]
@@ -33,9 +34,10 @@ def refmodel(
 
 
 class Server:
-    """`refmodel serve` of a disk in a folder, as a process."""
+    """`refmodel serve` of a disk in a folder, as a process; or that of another program."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Sequence[str] = ENGINE) -> None:
+        self._program = program
         self.disk = folder / "disk"
         self.socket = folder / "nbd.sock"
         self._log = folder / "server.log"
@@ -50,10 +52,11 @@ class Server:
         """Return what the server has printed."""
         return self._log.read_text()
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Start the server, and wait until it serves."""
         with self._log.open("wb") as log:
-            command = [*ENGINE, "serve", str(self.disk), "--socket", str(self.socket), "--no-sync"]
+            command = [*self._program, "serve", str(self.disk), "--socket", str(self.socket)]
+            command += ["--no-sync", *options]
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
