@@ -19,7 +19,7 @@ CLAUSES = {
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
     "fua": "Write (fua): a write that carries `fua` is durable when it is answered",
     "restart": "Restart: a disk that is closed cleanly and opened again is as it was",
-    "devices": "Devices: while no more fail than are tolerated, every read returns its data",
+    "devices": "Devices: while no more fail than are tolerated, no data is lost",
     "scrub": "Scrub: everything that is stored is whole, and no space is lost",
     "space": "Space: a target that declares `holds` has space for that many different blocks",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
