@@ -154,7 +154,7 @@ class Bench:
 
     def on(self, options: Mapping[str, Any]) -> Target:
         """Return a target with these options. Raises Unusable."""
-        take = getattr(self._target, "take_options", None)
+        take = getattr(self._target, "take_options", None) if self._factory.asks else None
         if self._target is not None and take is not None and traces.IMPOSSIBLE not in options:
             take(options)
             return self._target

@@ -63,7 +63,7 @@ class Factory:
     example. `impossible` are options that have to be refused, because of the one that IMPOSSIBLE
     names. `without` are capabilities that are not asked for though the target has them. `seconds`
     is the time limit of an answer; None for a target that has its own. `asks`: the knobs are known
-    once a target was opened, because its hello lists them."""
+    once a target was opened, because its hello lists them; `take_options` then gives it others."""
 
     name: str
     build: Build

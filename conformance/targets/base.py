@@ -25,8 +25,7 @@ class Target(Protocol):
     `"cut":{"after":n,"seed":s}`. With `breaks_off` (bool) a request without one may raise PowerCut
     too: it was carried out in part. `call`, `step` and `schedules` are for several requests at a
     time (conformance.targets.overlapping). `knobs` of the class or callable that makes targets
-    (option -> list of values) are what a trace may choose at creation. A target with
-    `take_options(options)` need not be opened again for other options. `connect()` returns one more
+    (option -> list of values) are what a trace may choose at creation. `connect()` returns one more
     connection to the live disk, with `read(offset, length)`, `write(offset, data)` and `close()`,
     in bytes.
     """

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,6 +265,25 @@ def test_each_trace_chooses_options_that_a_process_lists(tmp_path: Path) -> None
         assert bench.counters() == {}  # an option of another target
         with pytest.raises(Unusable, match="not asked to refuse options"):
             bench.drive([{"op": "create", "blocks": 1}], 0, {"impossible": "log", "log": 0})
+    finally:
+        bench.clear()
+
+
+def test_a_class_of_processes_is_opened_again_for_other_options(tmp_path: Path) -> None:
+    """Its options say how the process is started."""
+    script = tmp_path / "sized.py"
+    script.write_text(SIZED.replace("KNOBS", "{}"))
+    opened = []
+
+    def build(options: dict[str, Any]) -> ProcessTarget:
+        opened.append(options)
+        return ProcessTarget(f"python3 {script}")
+
+    bench = Bench(targets.Factory("class", build, knobs={"trees": [False, True]}))
+    try:
+        for trees in (False, True):
+            bench.drive([{"op": "create", "blocks": 1}], 0, {"trees": trees})
+        assert opened == [{"trees": False}, {"trees": True}]
     finally:
         bench.clear()
 
