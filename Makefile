@@ -63,7 +63,7 @@ trace-speed: setup ## measure how many trace events per second TLC judges
 
 ## Proofs (Coq)
 
-proofs: setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk
+proofs: serve-setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs from-clean
 	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk

@@ -20,13 +20,13 @@ from conformance.judging.orders.steps import OF_BLOCKS, cut_profile
 def by_extent(trace: Trace) -> tuple[Trace, Sequence[int]]:
     """Return the trace with each extent as one block, and how many blocks each of them has.
 
-    It is the same trace where blocks do not change together.
+    Where blocks do not change together, it is the same trace, and no numbers.
     """
     size: int = trace.events[0].get("blocks", 0) if trace.events else 0
     if not size or model.answer_of(trace.events[0]) != "ok":
         return trace, ()
     if trace.hello.get("atomic") == "block" or cut_profile(trace) == "block":
-        return trace, [1] * size
+        return trace, ()
     ranges = [named_blocks(event) for event in trace.events if event["op"] in OF_BLOCKS]
     inside = {(blocks.start, blocks.stop) for blocks in ranges if _is_inside(blocks, size)}
     bounds = sorted({0, size, *chain.from_iterable(inside)})
