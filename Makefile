@@ -63,14 +63,19 @@ trace-speed: setup ## measure how many trace events per second TLC judges
 
 ## Proofs (Coq)
 
-proofs: serve-setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk
+proofs: setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk (7 min)
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs from-clean
 	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
 	@$(PYTHON) proofs/agreement.py & judges=$$!; \
 	  $(MAKE) --no-print-directory -C proofs gates; gates=$$?; wait $$judges && exit $$gates
 	@$(PYTHON) proofs/speed.py
-	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/proofs
+
+proofs-test: serve-setup ## run the proved disk under power cuts, kills and NBD clients; test the checker and the gates (5 min)
+	@tools/setup proofs
+	@$(MAKE) --no-print-directory -C proofs all
+	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
+	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/proofs $(ARGS)
 
 proved-disk: setup ## build build/proved-disk, a disk extracted from its proof
 	@tools/setup proofs
