@@ -30,9 +30,9 @@
 (* and segments (LogStructuredDisk); unmaps and reverts; an increment that *)
 (* takes several pages.                                                    *)
 (*                                                                         *)
-(* How to break it: let CheckpointCommit free `limbo` too, or let Freeze   *)
-(* begin no epoch; then run MCLoggedTree.  Or let IncrementFreeze retire   *)
-(* `limbo`; then run MCLoggedTree-increments.                              *)
+(* How to break it: let CheckpointCommit free `limbo` too, or let          *)
+(* CheckpointFreeze begin no epoch; then run MCLoggedTree.  Or let         *)
+(* IncrementFreeze retire `limbo`; then run MCLoggedTree-increments.       *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 

@@ -18,11 +18,12 @@
 (* flush or snapshot operation.                                            *)
 (*                                                                         *)
 (* Left out: devices and their failures (Redundancy), requests that        *)
-(* overlap in time, and how a disk does all this (LogStructuredDisk).      *)
+(* overlap in time (OverlappingDisk), and how a disk does all this         *)
+(* (LogStructuredDisk).                                                    *)
 (*                                                                         *)
-(* How to break it: let Survive keep `survivors` after a Flush, or give    *)
-(* Cut only the images of an operation that happened; then run             *)
-(* MCVirtualDisk, which states the same promises over the history.         *)
+(* How to break it: let Flush keep `survivors`; then run MCVirtualDisk     *)
+(* with MCVirtualDisk-tiny-prefix.cfg.  Or let Cut leave only `left`; then *)
+(* run MCVirtualDisk.  It states the same promises over the history.       *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets, typedefs
 

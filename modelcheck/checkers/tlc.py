@@ -8,6 +8,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from modelcheck.checkers import process
@@ -22,6 +23,7 @@ BUILD = (
 )
 
 
+BEHAVIOR = "Error: The behavior up to this point is:"  # the states follow this line
 UNNAMED = "temporal"  # name of a violated property that TLC does not name
 
 
@@ -286,7 +288,9 @@ def _problem(output: str) -> str:
     for start, line in enumerate(lines):
         if line.startswith("Error:") or "java.lang." in line:
             said = [
-                text for text in lines[start : start + 8] if text and not text.startswith("at ")
+                text
+                for text in takewhile(lambda text: text != BEHAVIOR, lines[start : start + 8])
+                if text and not text.startswith("at ")
             ]
             return " ".join(said).removeprefix("Error: ")[:300]
     return next((line for line in reversed(lines) if line), "TLC printed nothing")[:300]

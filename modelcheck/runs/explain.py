@@ -83,7 +83,7 @@ def _read(text: str) -> Any:
 
 
 def _action(action: str) -> str:
-    return "begin" if action == "Initial predicate" else action
+    return "Init" if action == "Initial predicate" else action
 
 
 def _fitting(names: list[str], rows: list[dict[str, str]], room: int) -> list[list[str]]:

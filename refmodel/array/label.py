@@ -87,7 +87,7 @@ def rewrite_if_wrong(device: Device, label: Label) -> bool:
 def read(device: Device) -> Label | None:
     """Return the label of a device; a damaged copy is rewritten from the other one.
 
-    None if no copy is whole or the device does not answer. Raises DataLost if the label has a
+    None if no copy is whole or the device does not answer. Raises NotADisk if the label has a
     version that this program cannot read.
     """
     return _read_and_repaired(device)[0]
@@ -98,8 +98,8 @@ def read_all(enclosure: Enclosure) -> tuple[dict[int, Label], int]:
 
     The second value is how many of them had a damaged copy, which was rewritten.
 
-    Raises NotADisk if the folder has no devices or the labels contradict each other, DataLost if
-    every label is damaged, or every device that might have one is away.
+    Raises NotADisk if the folder has no devices, the labels contradict each other or have another
+    version; DataLost if every label is damaged, or every device that might have one is away.
     """
     found: dict[int, Label] = {}
     repaired = 0
@@ -107,7 +107,7 @@ def read_all(enclosure: Enclosure) -> tuple[dict[int, Label], int]:
     if not present and (enclosure.pulled() or enclosure.has_witness()):
         raise DataLost("every device was pulled or is gone; bring devices back")
     if not present:
-        raise NotADisk(f"{enclosure.path} holds no devices")
+        raise NotADisk(f"there is no disk at {enclosure.path}: the folder has no devices")
     for index in present:
         label, was_damaged = _read_and_repaired(enclosure.device(index))
         repaired += was_damaged
@@ -159,13 +159,14 @@ def encode(label: Label) -> bytes:
 
 @lru_cache(maxsize=64)  # a process that crashes a disk again and again reads the same labels
 def decode(page: bytes) -> Label | None:
-    """Return the label in a page; None if it is damaged. Raises DataLost for another version."""
+    """Return the label in a page; None if it is damaged. Raises NotADisk for another version."""
     magic, crc, version, disk, device, index, length = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[COVERED:]) != crc:
         return None
     if version != VERSION:
-        raise DataLost(
-            f"the label has format version {version}; this program reads version {VERSION}"
+        raise NotADisk(
+            f"the disk has format version {version}, and this program reads version {VERSION}: "
+            "open it with the version of the program that made it"
         )
     geometry = json.loads(page[HEADER.size : HEADER.size + length])
     return Label(UUID(bytes=disk).hex, UUID(bytes=device).hex, index, geometry)

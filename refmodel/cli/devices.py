@@ -102,7 +102,7 @@ def status(disk: Path) -> None:
         standings = disk_of_array.status()
         shape, array = disk_of_array.geometry, disk_of_array.array
         tolerated = counted(shape.m, "failed device")
-        spares = ", ".join(str(device) for device, _ in array.spares) or "none"
+        spares = ", ".join(f"device {device}" for device, _ in array.spares) or "none"
         click.echo(f"layout {shape.layout}, tolerates {tolerated}; spares: {spares}")
         can_rebuild = array.roster.usable_spare() is not None
         for standing in standings:

@@ -110,6 +110,21 @@ def test_every_theorem_of_the_proved_disk_that_is_listed_exists() -> None:
     assert named and named <= known, named - known
 
 
+def test_what_a_spec_says_to_break_and_to_run_exists() -> None:
+    specs = ROOT / "specs"
+    texts = {file.stem: file.read_text() for file in specs.glob("*.tla")}
+    stated = r"^([A-Z]\w*)(?:\([^=]*\))? *=="
+    operators = {name for text in texts.values() for name in re.findall(stated, text, re.M)}
+    models = {*texts, *(file.stem for file in specs.glob("*.cfg"))}
+    named: set[str] = set()
+    for text in texts.values():
+        advice = text.partition("How to break it:")[2].partition("(****")[0]
+        words = " ".join(re.sub(r"\(\*|\*\)", "", advice).split())
+        named |= {*re.findall(r"\blet ([A-Z]\w*)", words)}
+        assert {*re.findall(r"\bMC[\w-]*\w", words)} <= models
+    assert named and named <= operators, named - operators
+
+
 def test_the_counts_of_the_mutants_of_proofs_are_true() -> None:
     mutants = tomllib.loads((ROOT / "proofs" / "mutants.toml").read_text())["mutant"]
     witnessed = sum("witness" in mutant for mutant in mutants)

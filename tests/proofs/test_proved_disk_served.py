@@ -10,7 +10,7 @@ import pytest
 from kill_server import Server, killed
 from scheduler_bugs import built
 
-from support.proved_disk import call
+from support.proved_disk import PROGRAM, call
 from support.proved_server import BLOCK, answers_to, asked, connected, counted, sent_together
 from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client, replies, request
 from support.serving.nbd_fuzz import fuzz
@@ -31,6 +31,20 @@ def server(tmp_path: Path) -> Iterator[Server]:
     stop(found)
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["blocks"]
     assert not (tmp_path / "nbd.sock").exists()
+
+
+def test_what_is_no_socket_stays(tmp_path: Path) -> None:
+    call("create", tmp_path / "d", "--blocks", 64)
+    notes = tmp_path / "notes"
+    notes.write_text("mine")
+    for path in (notes, tmp_path, tmp_path / "nowhere" / "socket"):
+        done = subprocess.run(
+            [PROGRAM, "serve", tmp_path / "d", "--socket", path], capture_output=True, timeout=10
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"proved-disk: cannot listen at {path}: ".encode())
+    assert notes.read_text() == "mine"
+    call("ls", tmp_path / "d")
 
 
 def test_any_bytes_are_written_and_read(server: Server, tmp_path: Path) -> None:

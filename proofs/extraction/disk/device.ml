@@ -47,7 +47,7 @@ let open_file ?(sync = true) ?(fresh = 0) ?log ?(cut_after = ref None) ?(extent 
   let flags = if fresh > 0 then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
   (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
-  if fresh > 0 then (let at, bytes = extent (fresh - 1) in Unix.ftruncate file (at + bytes));
+  if fresh > 0 then (let at, n = extent (fresh - 1) in try Unix.ftruncate file (at + n) with e -> Unix.unlink path; raise e);
   if sync then settle file ~fresh:(fresh > 0) path;
   { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; flight = None;
     wake = lazy (Unix.pipe ~cloexec:true ()); reads = 0; writes = 0; flushes = 0; unreadable = 0 }

@@ -12,7 +12,7 @@ let guarded folder action =
   | Device.Busy -> fail busy "%s: another process has the disk open" folder
   | Engine.Not_a_disk -> fail damaged "%s holds no proved disk" (file folder)
   | Device.Cut_off -> fail damaged "data-lost: the file of %s ends before the disk does" folder
-  | Unix.Unix_error (ENOENT, _, _) -> fail refused "there is no disk in %s" folder
+  | Unix.Unix_error (ENOENT, "open", _) -> fail refused "there is no disk in %s" folder
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
@@ -51,9 +51,9 @@ let create folder blocks segment_blocks segments records snapshots trees layout 
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =
-  let size = Bytes_blocks.block_bytes in
-  let blocks = max 1 ((String.length text + size - 1) / size) in
-  text ^ String.make ((blocks * size) - String.length text) '\000'
+  if text = "" then fail refused "bad-request: there is nothing to write";
+  let size = Bytes_blocks.block_bytes and length = String.length text in
+  text ^ String.make ((size - (length mod size)) mod size) '\000'
 
 let rest_of channel =
   let read = Buffer.create 65536 in
@@ -65,7 +65,7 @@ let write folder lba text fill count =
     match text, fill with
     | Some _, Some _ -> fail wrong_usage "--text and --fill exclude each other"
     | Some text, None -> text
-    | None, Some byte -> String.make (count * Bytes_blocks.block_bytes) (Char.chr (byte land 255))
+    | None, Some byte -> String.make (count * Bytes_blocks.block_bytes) (Char.chr byte)
     | None, None -> set_binary_mode_in stdin true; rest_of stdin
   in
   ignore (perform folder (DoWrite (lba, Words.split (whole data))))
@@ -146,11 +146,11 @@ let profile =
   Arg.(value & opt choice "ack" & info [ "profile" ] ~docv:"PROFILE"
     ~doc:"What survives a power cut: ack, all that was answered; prefix, all that was answered before some moment, \
           which is no earlier than the last flush; block, the same disk as prefix, which promises less.")
-let command name doc term =
-  let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
+let exits =
+  Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused; a message says so if it may have happened";
     info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";
-    info damaged ~doc:"this is no proved disk" ] in
-  Cmd.v (Cmd.info name ~doc ~exits) term
+    info damaged ~doc:"this is no proved disk, or data is lost" ]
+let command name doc term = Cmd.v (Cmd.info name ~doc ~exits) term
 
 let commands =
   let open Term in
@@ -165,7 +165,7 @@ let commands =
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
-       $ optional (at_least 0) "fill" "BYTE" "Write COUNT blocks of this byte."
+       $ optional (at_least ~most:255 0) "fill" "BYTE" "Write COUNT blocks of this byte."
        $ number "count" 1 "With --fill: number of blocks.");
     command "read" "Read COUNT blocks from LBA on to stdout."
       (const read $ disk $ lba $ count
@@ -204,7 +204,7 @@ let commands =
 
 let () =
   let doc = "A log-structured virtual disk with snapshots, extracted from its proof" in
-  let group = Cmd.group (Cmd.info "proved-disk" ~version:"proved-disk 1" ~doc) commands in
+  let group = Cmd.group (Cmd.info "proved-disk" ~version:"proved-disk 1" ~doc ~exits) commands in
   match let result = Cmd.eval_value ~catch:false group in flush stdout; result with
   | result -> exit (if Result.is_ok result then 0 else wrong_usage)
   | exception Sys_error reason -> Unix.(dup2 (openfile "/dev/null" [ O_WRONLY ] 0) stdout); fail refused "%s" reason

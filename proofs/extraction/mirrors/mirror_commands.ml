@@ -44,13 +44,13 @@ let opened ~sync ~pipeline ~profile ?log ~file folder action =
   else opened_mirrors ~sync ~profile folder action
 
 let with_set folder action =
-  if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));
+  if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors or with parity"));
   let set = Mirror_set.open_set folder in
   Fun.protect ~finally:(fun () -> Mirror_set.close set) (fun () -> action set)
 
 let device set = function
   | Some i when i >= 0 && i < Mirror_set.count set -> i
-  | _ -> raise (Sys_error (Printf.sprintf "devices are numbers from 0 to %d" (Mirror_set.count set - 1)))
+  | _ -> raise (Sys_error (Printf.sprintf "DEVICE is a number from 0 to %d" (Mirror_set.count set - 1)))
 
 let settle folder =
   with_set folder (fun set -> ignore (Mirror_set.recover set); Mirror_set.settle set; Mirror_set.rest set)

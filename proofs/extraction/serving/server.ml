@@ -42,13 +42,14 @@ let rec receive c =
   | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
   | exception Unix.Unix_error _ -> hang_up c
 
-(* A socket that a process left behind is removed; one on which another process listens is not. *)
-let listen path =
+(* A socket that a process left behind is removed; one on which another process listens is not, nor is a file. *)
+let listen path = try
   let address = Unix.ADDR_UNIX path in
   let probe = Unix.socket Unix.PF_UNIX Unix.SOCK_STREAM 0 in
   (match Unix.connect probe address with
   | () -> Unix.close probe; raise (Already path)
-  | exception Unix.Unix_error (ECONNREFUSED, _, _) -> Unix.unlink path
+  | exception Unix.Unix_error (ECONNREFUSED, _, _) ->
+      if (Unix.lstat path).st_kind = S_SOCK then Unix.unlink path
   | exception Unix.Unix_error (ENOENT, _, _) -> ());
   Unix.close probe;
   let socket = Unix.socket ~cloexec:true Unix.PF_UNIX Unix.SOCK_STREAM 0 in
@@ -56,6 +57,7 @@ let listen path =
   Unix.listen socket 64;
   Unix.set_nonblock socket;
   socket
+  with Unix.Unix_error (error, _, _) -> raise (Sys_error ("cannot listen at " ^ path ^ ": " ^ Unix.error_message error))
 
 let accept socket talk =
   match Unix.accept ~cloexec:true socket with

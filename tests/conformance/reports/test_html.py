@@ -166,6 +166,11 @@ def test_the_same_failure_is_shown_once() -> None:
     assert text.count('class="failure"') == 1 and "trace 3, again in traces 8, 9" in text
 
 
+def test_a_command_in_the_summary_is_set_as_one() -> None:
+    text = html.page(Campaign("t", 7, judges=("model",)))
+    assert "which <code>make proofs</code> builds" in text and "`" not in text
+
+
 def test_the_legend_has_four_items_and_explains_the_notation() -> None:
     trace, verdict = failed(BLEED)
     text = html.page(

@@ -86,7 +86,7 @@ def test_a_violated_invariant() -> None:
                     {"seen": "+[2]: [lamp: TRUE, at: [3: 1]]", "on": "FALSE"}]  # fmt: skip
     text = shown("safety")
     assert [line.split()[:2] for line in text.splitlines()[1:4]] == [
-        ["1", "begin"],
+        ["1", "Init"],
         ["2", "Press"],
         ["3", "Press"],
     ]
@@ -105,6 +105,15 @@ def test_what_the_end_of_a_counterexample_is_is_said() -> None:
     assert "Grows fails" in shown("step")
     assert "A property of steps or of whole behaviours fails" in shown("liveness")
     assert len(tlc.parse((RECORDED / "step.txt").read_text()).trace) == 4
+
+
+def test_why_there_is_no_verdict_ends_before_the_states() -> None:
+    """As TLC says it of an action that forgets an UNCHANGED."""
+    incomplete = "Error: Successor state is not completely specified by action Press.\n"
+    text = (RECORDED / "safety.txt").read_text()
+    result = tlc.parse(text.replace("Error: Invariant Never is violated.\n", incomplete))
+    said = "Successor state is not completely specified by action Press."
+    assert (result.status, result.message) == ("error", said)
 
 
 def test_liveness_is_recognised() -> None:

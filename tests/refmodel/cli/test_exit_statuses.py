@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from refmodel.array import label
 from refmodel.core.errors import HostFull, HostRefused, NotADisk, UnknownOutcome, Unsupported
 from refmodel.serving.exit_status import REFUSED, UNKNOWN, USAGE, explained
 from support.command_line import ENGINE, run
@@ -64,6 +65,7 @@ def test_what_the_host_refuses_is_told_in_its_words() -> None:
         (["write", "{disk}", "3", "--fill", "7", "--count", 1 << 40], 1, "out-of-range"),
         (["status", "{chain}"], 2, "has no devices that may fail"),
         (["status", "{disk}/nowhere"], 2, "there is no disk"),
+        (["ls", "{disk}/.."], 2, "there is no disk"),
     ],
 )
 def test_a_number_or_a_path_that_cannot_be_is_one_line(
@@ -99,6 +101,27 @@ def test_settings_of_a_cache_that_cannot_be_name_their_file(tmp_path: Path) -> N
     assert done.returncode == 2 and b"without this file the disk has no cache" in done.stderr
     settings.unlink()
     assert run("ls", disk).returncode == 0
+
+
+def test_a_disk_of_another_version_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be opened by the version that made it: neither data-lost nor its status is true."""
+    run("create", tmp_path / "d", "--blocks", 64)
+    version = label.VERSION
+    for device in (tmp_path / "d" / "device-0", tmp_path / "d" / "device-1"):
+        with device.open("r+b") as file:
+            found = label.decode(file.read(4096))
+            assert found is not None
+            with monkeypatch.context() as older:
+                older.setattr(label, "VERSION", version - 1)
+                page = label.encode(found)
+            file.seek(0)
+            file.write(2 * page)
+    done = run("ls", tmp_path / "d")
+    assert (done.returncode, done.stdout) == (2, b"")
+    said = f"refmodel: the disk has format version {version - 1}, and this program reads "
+    assert done.stderr.decode().startswith(said)
 
 
 def test_text_is_written_as_the_bytes_that_were_given(tmp_path: Path) -> None:
