@@ -35,6 +35,7 @@ __all__ = [
     "broken_promise",
     "disallowed_inside",
     "explain",
+    "no_answer",
     "unopenable",
 ]
 
@@ -43,16 +44,7 @@ def explain(trace: Trace, at: int) -> Verdict:
     """Return why the contract does not allow `trace.events[at]`."""
     event = trace.events[at]
     if "failure" in event:
-        failure = event["failure"]
-        return Verdict(
-            "fail",
-            at,
-            failure["kind"],
-            CLAUSES["dialogue"],
-            "an answer",
-            failure["message"],
-            reason=failure.get("output", ""),
-        )
+        return no_answer(trace, at)
     states = model.init(trace.hello)
     for before in trace.events[:at]:
         states = model.step(states, before)
@@ -74,6 +66,28 @@ def explain(trace: Trace, at: int) -> Verdict:
             trace, at, [s for s, fault in zip(states, faults, strict=False) if not fault]
         )
     return _wrong_refusal(trace, at, faults, answer)
+
+
+def no_answer(trace: Trace, at: int) -> Verdict:
+    """Return the verdict on an event at which the target failed, or its answer was invalid."""
+    event, failure = trace.events[at], trace.events[at]["failure"]
+    past = event["op"] == "read" and failure["kind"] == "protocol" and _past_the_end(trace, at)
+    return Verdict(
+        "fail",
+        at,
+        failure["kind"],
+        CLAUSES["dialogue"],
+        "a refusal with out-of-range" if past else "an answer",
+        failure["message"],
+        reason=failure.get("output", ""),
+    )
+
+
+def _past_the_end(trace: Trace, at: int) -> bool:
+    """Return whether a read names blocks that the disk does not have."""
+    sizes = [event["blocks"] for event in trace.events[:at] if event["op"] == "create"]
+    event = trace.events[at]
+    return bool(sizes) and event["lba"] + event["count"] > sizes[-1]
 
 
 def unopenable(trace: Trace, at: int) -> Verdict:

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 from conformance.contract.model import answer_of
 from conformance.contract.trace import OVERLAPPING, Event, Trace, line
-from conformance.judging.explain import CLAUSES, PASS, Verdict, explain, unopenable, unwritten
+from conformance.judging.explain import (
+    CLAUSES,
+    PASS,
+    Verdict,
+    explain,
+    no_answer,
+    unopenable,
+    unwritten,
+)
 from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders.smallest_core import Core, core
 from conformance.judging.orders.steps import CHANGE_NOTHING, placed
@@ -21,7 +29,7 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
     """Return the verdict on a trace of version 2, on what the oracles say; `drawn` explains it."""
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
-        return _of_dialogue(trace, failed)
+        return no_answer(trace, failed)
     if outcome.unsure:
         return Verdict("inconclusive", reason=outcome.unsure)
     if outcome.at is None:
@@ -136,19 +144,6 @@ def _in_turn(trace: Trace, at: int, found: Core) -> Trace | None:
 def _openings(trace: Trace, first: int, last: int) -> list[int]:
     """Return the power cuts and restarts between two events."""
     return [i for i in range(first, last) if trace.events[i]["op"] in ("crash", "restart")]
-
-
-def _of_dialogue(trace: Trace, at: int) -> Verdict:
-    failure = trace.events[at]["failure"]
-    return Verdict(
-        "fail",
-        at,
-        failure["kind"],
-        CLAUSES["dialogue"],
-        "an answer",
-        failure["message"],
-        reason=failure.get("output", ""),
-    )
 
 
 def bars(trace: Trace, indices: list[int]) -> list[str]:

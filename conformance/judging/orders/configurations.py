@@ -12,6 +12,7 @@ from conformance.judging.orders.columns import Blocks, Columns
 from conformance.judging.orders.worlds import World
 
 UNSEEN = -2  # stands for every tag that no read returned
+MOST_MARKED = 4096  # views that are kept with their marks
 MOST_COMPARED = 64  # configurations with the same steps taken, of which each two are compared
 
 Both = Callable[[Columns, Columns], Columns]
@@ -70,17 +71,22 @@ def times_written(events: Iterable[Event]) -> Counter[tuple[int, int]]:
     )
 
 
-def merged(configs: Iterable[Config], both: Both) -> list[Config]:
+def merged(configs: Iterable[Config], both: Both, marks: Marks) -> list[Config]:
     """Return one configuration of those that are alike.
 
     Of those that differ in what may have happened to blocks, `both` makes one where that is
-    exact: they differ in one block, or one has all that the other has."""
+    exact: they differ in one block, or one has all that the other has. `marks` are those of the
+    views that were seen in calls before."""
+    configs = list(configs)
+    if len(configs) < 2:
+        return configs  # most calls
     different: dict[tuple[Any, ...], dict[Blocks, Config]] = {}
-    marks: Marks = {}
+    views: dict[int, frozenset[tuple[str, int]]] = {}  # by id of the snapshots: most share them
     for config in configs:
         now, saved = config.world
-        views = frozenset((name, _mark(view, marks)) for name, view in now.snaps.items())
-        alike = _mark(now.live, marks), views, config.done, now.power, now.devices
+        if (names := id(now.snaps)) not in views:
+            views[names] = frozenset((name, _mark(view, marks)) for name, view in now.snaps.items())
+        alike = _mark(now.live, marks), views[names], config.done, now.power, now.devices
         key = (alike, now.live, now.snaps, saved and saved.snaps)
         different.setdefault(key, {}).setdefault(config.blocks, config)
     found: list[Config] = []
@@ -105,6 +111,8 @@ def _mark(view: Mapping[int, Any], marks: Marks) -> int:
     """
     known = marks.get(id(view))
     if known is None:
+        if len(marks) == MOST_MARKED:
+            marks.clear()
         known = marks[id(view)] = view, hash(frozenset(view.items()))
     return known[1]
 

@@ -113,3 +113,16 @@ def test_blocks_that_do_not_go_together_are_wrong_data(kind: str) -> None:
     """A shrinker may then leave out the power cut: without it a block is wrong by itself."""
     assert alike(Verdict("fail", 1, kind), Verdict("fail", 1, "stale"))
     assert not alike(Verdict("fail", 1, kind), Verdict("fail", 1, "wrong-refusal"))
+
+
+@pytest.mark.parametrize(
+    ("lba", "expected"), [(3, "an answer"), (4, "a refusal with out-of-range")]
+)
+def test_an_invalid_answer_to_a_read_past_the_end_should_have_been_a_refusal(
+    lba: int, expected: str
+) -> None:
+    failure = {"kind": "protocol", "message": "it returned 0 tags for 1 blocks", "output": ""}
+    read: Event = {"op": "read", "lba": lba, "count": 1, "result": None, "failure": failure}
+    create: Event = {"op": "create", "blocks": 4, "result": OK}
+    verdict = judge([Trace(HELLO, [create, read])], {"model": named("model")})[0]
+    assert (verdict.kind, verdict.expected) == ("protocol", expected)

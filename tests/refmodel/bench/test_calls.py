@@ -3,6 +3,7 @@
 import pytest
 
 from support.calls import measure
+from support.snapshot_calls import of_snapshots
 
 
 @pytest.mark.parametrize(
@@ -16,3 +17,8 @@ from support.calls import measure
 def test_an_operation_makes_few_calls(what: str, together: int, count: int, most: int) -> None:
     python, _ = measure(what, together, count)
     assert python <= most
+
+
+def test_a_snapshot_makes_hardly_more_calls_on_a_larger_disk() -> None:
+    small, large = of_snapshots(2048, 0), of_snapshots(32768, 0)
+    assert large["snapshot"] < 1.1 * small["snapshot"]
