@@ -78,7 +78,7 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
             if cut.events:
                 event["events"] = inside(cut.events)
     except TargetFailure as failure:
-        event["failure"] = described(failure)
+        event["failure"] = described(failure, target)
     return event
 
 
@@ -107,7 +107,7 @@ def _said_more(target: Target, trace: Trace) -> bool:
         if isinstance(target, ProcessTarget):
             target.rest()
     except TargetFailure as failure:
-        trace.events[-1] |= {"result": None, "failure": described(failure)}
+        trace.events[-1] |= {"result": None, "failure": described(failure, target)}
         return True
     return False
 

@@ -5,6 +5,7 @@ from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import Event
 from conformance.targets.base import Message, TargetFailure
+from conformance.targets.process import ProcessTarget
 
 # Fields of a response that a trace records; of which operation. Others are the target's own.
 KEPT = ("ok", "error", "message")
@@ -86,12 +87,15 @@ def inside(events: object) -> list[Event]:
     return events
 
 
-def described(failure: TargetFailure) -> Message:
-    """Return the failure as a trace records it."""
+def described(failure: TargetFailure, target: object) -> Message:
+    """Return the failure as a trace records it, with what a process printed on stderr last."""
+    output = failure.output
+    if not output and isinstance(target, ProcessTarget):
+        output = target.last_words()
     return {
         "kind": failure.kind,
         "message": printable(failure.message, ""),
-        "output": printable(failure.output),
+        "output": printable(output),
     }
 
 

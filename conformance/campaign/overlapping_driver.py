@@ -188,7 +188,7 @@ class _Run:
             index = max(self.flying, default=len(self._trace.events) - 1)
         event = self._trace.events[index]
         event["result"], event["answered"] = None, self._next()
-        event["failure"] = described(failure)
+        event["failure"] = described(failure, self._calls)
 
     def _next(self) -> int:
         self._position += 1

@@ -97,7 +97,8 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--minutes",
     type=FiniteRange(0, min_open=True),
-    help="Stop after this many minutes, or after --traces if that comes first.",
+    help="Begin no trace after this many minutes. The last one is still judged, which may take "
+    "another minute.",
 )
 @click.option(
     "--failures",

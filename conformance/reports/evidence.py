@@ -137,7 +137,8 @@ def as_lines(campaign: Campaign, group: list[Failure], last: int | None = LAST) 
     drawn = shown.number is not None
     notes = {
         "options": printable(options(shown), ""),
-        "flaky": how_often(shown) and f"it fails {how_often(shown)} times that it is sent",
+        "flaky": how_often(shown)
+        and f"sent again, it failed {how_often(shown)} times; the answers shown are as they came",
         "found": found_in(group) if len(group) > 1 else "",
         "replay": replay_line(campaign, shown),
         "seed": run_line(campaign, shown) if shown.trace.origin and drawn else "",

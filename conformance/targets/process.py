@@ -197,8 +197,14 @@ class ProcessTarget:
     def ended(self, failure: TargetFailure) -> TargetFailure:
         """End the process; return the failure with what it printed last."""
         self._end()
-        failure.output = self._output.decode(errors="replace")
+        failure.output = self.last_words()
         return failure
+
+    def last_words(self) -> str:
+        """Return what the process printed on stderr last."""
+        if not self._stderr.closed:
+            self._listen()
+        return self._output.decode(errors="replace")
 
     def close(self) -> None:
         """Say bye, wait a second at most, and see to it that nothing is left running."""

@@ -1,7 +1,7 @@
 /* The dialogue of the conformance kit in C or C++: a request per line in, an answer per line out.
  *
- * A request is a JSON object of strings and integers; only its `cut` is an object, of integers:
- *
+ * A request is an object of strings and integers; only `cut` is an object. `wait` and `options`,
+ * which come only if `hello` asks for them, are not kept:
  *     struct request *q;
  *     while ((q = read_request())) {
  *         if (!strcmp(q->op, "flush")) { my_flush(); answer_ok(q); }
@@ -11,7 +11,8 @@
  *
  * docs/traces.md lists the requests. An answer function writes one line with the id of the request
  * to stdout, and flushes it; with several requests in flight (version 2) any thread may call it.
- * Call cut_power() before a crash is answered: what was read before is not answered any more.
+ * Call cut_power() before a crash is answered: what was read before is not answered any more. From a
+ * `cut` to the crash the engine itself must answer nothing.
  */
 #ifndef CONFORMANCE_DIALOGUE_H
 #define CONFORMANCE_DIALOGUE_H

@@ -68,7 +68,7 @@ def test_people_see_the_same(output: object) -> None:
         "layout=mirror, spares=1",
         "conformance replay out/f.jsonl",
         "conformance shrink out/f.jsonl",
-        "it fails 3 of 10 times",
+        "it failed 3 of 10 times",
         "--seed 3 --ops 40 --traces 1",
     ):
         assert part in text.replace("&gt;", ">"), part
