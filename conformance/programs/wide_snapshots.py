@@ -194,10 +194,14 @@ class SnapshotsWriter(FullWriter):
                     self._add(kind)
 
     def _branch_off(self) -> None:
-        """Revert to any of the snapshots, every second time, often to the first."""
-        if self._now.views and "revert" in self._capabilities and self._upto(1):
-            some = list(self._now.views)
-            self._request_of_name("revert", some[0] if self._upto(1) else self._one_of(some))
+        """Revert to any of the snapshots, every second time, often to the first, or to the one that
+        the newest came from: then that one and live are branches of it, however deep it is."""
+        views = self._now.views
+        if not views or "revert" not in self._capabilities or not self._upto(1):
+            return
+        some = list(views)
+        name = (some[0], self._one_of(some), views[some[-1]])[self._upto(2)]
+        self._request_of_name("revert", name if isinstance(name, str) else some[0])
 
     def _change(self) -> None:
         """Write a range, or blocks at some distance. After the latter most blocks are still shared,

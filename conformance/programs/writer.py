@@ -35,7 +35,10 @@ SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # numbers of repeats: once more than a power of 2
-RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
+# Openings before and behind the failure of as many devices as are tolerated. Where only a power cut
+# follows it, the recovery has nothing but what the others had by themselves.
+BEFORE: tuple[tuple[str, ...], ...] = ((), (), ("crash",), ("restart",))
+BEHIND: tuple[tuple[str, ...], ...] = ((), ("crash",), ("crash",), ("restart",))
 
 
 class Writer(RequestWriter):
@@ -195,8 +198,8 @@ class Writer(RequestWriter):
     def _take_away(self) -> None:
         """Let as many devices fail as are tolerated, often next to a recovery, and read what is
         left."""
-        before, after = self._one_of(RECOVERED), self._one_of(RECOVERED)
-        for kind in (*before, *["fail"] * self._array.tolerates, *after):
+        before, behind = self._one_of(BEFORE), self._one_of(BEHIND)
+        for kind in (*before, *["fail"] * self._array.tolerates, *behind):
             if NEEDS[kind] in self._capabilities:
                 self._add(kind)
         self._read_back()
