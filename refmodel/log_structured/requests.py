@@ -114,7 +114,7 @@ class Requests:
                 segments.unpin(pinned)
         else:
             found = located.found
-        self._disk.operations.add("read", started, *counts)
+        self._disk.operations.add("read", started, counts)
         return joined(found, counts)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> Process[bytes]:
@@ -258,7 +258,7 @@ class Requests:
                         yield WRITE
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
-        self._disk.operations.add(kind, started, *counts)
+        self._disk.operations.add(kind, started, counts)
 
     def _room(self, record: Record, refusable: bool) -> Process[None]:
         """Wait until there is space for an operation: those in flight happen first, or end."""
