@@ -264,7 +264,7 @@ class Leg(ComponentSet):
         for component in self.components:
             if component.missed.count and component.member.device is not None:
                 component.receive(stripes)
-        if stripes and self._events.record is not None:
+        if self._events.record is not None and stripes:
             self._emit("write", reached, stripes=[*stripes])
 
 

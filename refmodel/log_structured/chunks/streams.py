@@ -43,12 +43,10 @@ class Streams:
         if not self._separate:
             return [[*mbas]]
         life = self._short
-        short = [
-            mba
-            for mba, before in zip(mbas, replaced, strict=True)
-            if before is not None and mba - before < life
-        ]
-        long = sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []
+        short: list[int] = []
+        long: list[int] = []
+        for mba, before in zip(mbas, replaced, strict=True):
+            (short if before is not None and mba - before < life else long).append(mba)
         return [short, [], long]
 
     def of_moved(self, mbas: list[int], source: int, now: int) -> list[list[int]]:
