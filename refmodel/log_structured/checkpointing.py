@@ -170,15 +170,17 @@ class Checkpointer:
     def waiting(self) -> int:
         """Return how many changes have to be put into the maps before they are frozen."""
         state = self._state
-        return state.views.waiting_count + len(state.chunks.dropped) + state.segments.changed_count
+        return (
+            state.views.waiting_count() + len(state.chunks.dropped) + state.segments.changed_count
+        )
 
     def put_waiting(self, most: int) -> None:
         """Put at most `most` of these changes into the maps. Raises NoSpace, DataLost."""
         state = self._state
-        before = state.views.waiting_count
+        before = state.views.waiting_count()
         if before:
             state.views.merge(most, whole=True)
-        most -= before - state.views.waiting_count
+        most -= before - state.views.waiting_count()
         if most > 0:
             dropped = len(state.chunks.dropped)
             state.chunks.remove_dropped(most)
@@ -231,7 +233,7 @@ class Checkpointer:
     def _is_crowded(self) -> bool:
         """Return whether the memory is full of nodes that only a checkpoint makes clean."""
         state = self._state
-        return state.pages.crowded(lambda: state.views.waiting_count)
+        return state.pages.crowded(state.views.waiting_count)
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

@@ -86,7 +86,7 @@ class Cleaning:
         state = self._state
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         spare = (state.segments.free_count - 1) * state.segments.units
-        return spare - state.space_usage.queued_units - coming
+        return spare - state.space_usage.queued_units() - coming
 
     @property
     def batch(self) -> int:
@@ -170,9 +170,9 @@ class Cleaning:
         self._credit = 0.0
         self.most_moved = max(self.most_moved, most)
         usage, moved = self._state.space_usage, False
-        goal = usage.queued_units + most
+        goal = usage.queued_units() + most
         while (
-            (left := goal - usage.queued_units) >= self._least_moved
+            (left := goal - usage.queued_units()) >= self._least_moved
             and (self._cleaner.has_victim or len(chunks.dropped) <= few)
             and self._cleaner.move(left)
         ):

@@ -236,7 +236,6 @@ class ChunkStore:
         for _ in self.destages():
             pass
 
-    @property
     def may_fill_segment(self) -> bool:
         """True if there are enough chunks in memory to fill a segment."""
         return len(self.bank) + len(self.moving) >= self.segments.blocks
@@ -246,7 +245,7 @@ class ChunkStore:
 
         Raises NoSpace, DataLost.
         """
-        if not self.may_fill_segment:
+        if not self.may_fill_segment():
             return
         self.deduplicate()
         for stream, queue in enumerate(self.queues):

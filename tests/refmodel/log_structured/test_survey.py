@@ -135,7 +135,7 @@ def test_too_few_pages_end_the_survey(
     worked: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unused = worked.state.pages.unused
-    monkeypatch.setattr(surveys, "LEAST_FREE", len(unused))
+    monkeypatch.setattr(surveys, "LEAST_FREE", unused.count())
     worked.write(0, block(1))
     assert worked.state.survey.is_done and audit(worked.state) == []
 
@@ -209,7 +209,7 @@ def test_below_a_page_that_is_lost_nothing_is_given_out(
 def test_what_is_freed_while_nobody_knows_is_found_when_all_is_marked() -> None:
     unused = FreePages(100)
     unused.load(10)
-    assert len(unused) == 90 and unused.allocate() == 10
+    assert unused.count() == 90 and unused.allocate() == 10
     unused.release(10)
     unused.release(7)
     assert unused.allocate() == 10 and 7 not in unused

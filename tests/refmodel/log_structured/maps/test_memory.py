@@ -144,7 +144,7 @@ def test_opening_reads_few_nodes_and_the_survey_finds_the_others(
     monkeypatch.setattr(state, "READ_AHEAD", 1 << 20)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
         pages = disk.state.pages
-        assert pages.has_all and disk.state.survey.is_done
+        assert pages.has_all() and disk.state.survey.is_done
         assert few == (dict(+pages.used), sorted(pages.in_use), pages.free_count)
         births = dict(pages.in_use)
     monkeypatch.setattr(state, "READ_AHEAD", 8)
@@ -287,7 +287,7 @@ def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
         disk.state.survey.finish()
         for page, (kind, _) in disk.state.pages.in_use.items():
             disk.state.pages.get(page, kind)
-        assert disk.state.pages.has_all
+        assert disk.state.pages.has_all()
         assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE
 
 
