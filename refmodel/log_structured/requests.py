@@ -104,16 +104,14 @@ class Requests:
         if not self._state.pages.has_all():
             yield READ  # others may come before nodes are read
         counts = [*map(COUNT, reads)]
-        located = chunks.locate(self._chunks_of(reads, counts, view))
-        if located.extents:
-            pinned = segments.pin(located.extents)
+        found, extents = chunks.locate(self._chunks_of(reads, counts, view))
+        if extents:
+            pinned = segments.pin(extents)
             try:
                 yield READ
-                found = chunks.fetch(located)
+                found = chunks.fetch(found, extents)
             finally:
                 segments.unpin(pinned)
-        else:
-            found = located.found
         self._disk.operations.add("read", started, counts)
         return joined(found, counts)
 
