@@ -25,6 +25,7 @@ from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.core.validation import (
     COUNT,
     LBA,
+    block_count,
     require_name,
     require_range,
     require_ranges,
@@ -74,7 +75,8 @@ class Requests:
     def write(self, lba: int, data: bytes) -> Process[None]:
         """Write whole blocks from `lba` on."""
         geometry = self._state.geometry
-        (count,) = whole_blocks(geometry, [(lba, data)])
+        count = block_count(geometry, len(data))
+        require_range(geometry, lba, count)
         record = Record(RecordKind.WRITE, lba, count, data=data)
         if (
             len(data) < geometry.segment_bytes
