@@ -256,11 +256,7 @@ class Tree(Generic[V]):
             keys, stop = path[-1].keys, bisect_left(removed, end, at)
             going = removed[at:stop]
             slots = _slots(keys, going)
-            if (
-                slots[-1] == len(keys)
-                or [*map(keys.__getitem__, slots)] != going
-                or len({*slots}) < len(slots)
-            ):
+            if slots[-1] == len(keys) or taken(keys, slots) != going or len({*slots}) < len(slots):
                 lacking = _lacking(keys, going)
                 raise DataLost(f"the maps contradict each other: a tree lacks key {lacking}")
             before += taken(path[-1].values, slots)
