@@ -31,7 +31,7 @@ def together(disk: LogStructuredDisk, *processes: Any) -> list[Any]:
 
 def flushes(disk: LogStructuredDisk) -> int:
     return sum(
-        meter.flushes["foreground"]
+        meter["foreground"].flushes
         for (leg, _), meter in disk.meters.items()
         if leg == "performance"
     )

@@ -118,7 +118,7 @@ def test_a_write_larger_than_the_log_goes_straight_to_the_capacity_leg(
     data = b"".join(block(tag) for tag in range(1, 64))
     disk.write(1, data)
     written = sum(
-        meter.bytes_written["foreground"]
+        meter["foreground"].bytes_written
         for (leg, _), meter in disk.array.meters.items()
         if leg == "performance"
     )

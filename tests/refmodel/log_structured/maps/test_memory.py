@@ -60,7 +60,7 @@ def disk(folder: Path) -> Iterator[LogStructuredDisk]:
 
 def reads(disk: LogStructuredDisk, cause: str) -> int:
     """Return the number of device reads of a cause."""
-    return sum(meter.reads[cause] for meter in disk.meters.values())
+    return sum(meter[cause].reads for meter in disk.meters.values())
 
 
 def lose(disk: LogStructuredDisk, page: int, patch: pytest.MonkeyPatch) -> None:
