@@ -260,9 +260,12 @@ class Leg(ComponentSet):
 
     def _written(self, offset: int, length: int, reached: list[Component]) -> None:
         """Note that whole stripes were written: reachable components no longer lack them."""
+        lacking = [component for component in self.components if component.missed.count]
+        if not lacking and self._events.record is None:
+            return
         stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)
-        for component in self.components:
-            if component.missed.count and component.member.device is not None:
+        for component in lacking:
+            if component.member.device is not None:
                 component.receive(stripes)
         if self._events.record is not None and stripes:
             self._emit("write", reached, stripes=[*stripes])
