@@ -155,7 +155,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
 
     def clean(self) -> bool:
         """Empty the journal. Returns whether it held anything. Raises DataLost."""
-        used = self.journal.used
+        used = self.journal.used()
         self.checkpoint()
         return used > 0
 

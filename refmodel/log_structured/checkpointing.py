@@ -93,7 +93,7 @@ class Checkpointer:
             return False
         made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
-            due = space is not None or 16 * log.used >= self.pace.begin * log.size
+            due = space is not None or 16 * log.used() >= self.pace.begin * log.size
             if not due and not self._is_crowded():
                 return False
             self.phase = Phase.MERGE
@@ -222,8 +222,8 @@ class Checkpointer:
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         banked = -(-state.space_usage.units_to_destage // units)
         if not coming:
-            return segments.free_count >= banked
-        return segments.free_count >= banked - (-coming // units) + state.chunks.streams.count
+            return segments.free_count() >= banked
+        return segments.free_count() >= banked - (-coming // units) + state.chunks.streams.count
 
     def _bank_fits_deduplicated(self) -> bool:
         """Compare the new chunks of the bank; return whether it may be destaged then."""
@@ -238,7 +238,7 @@ class Checkpointer:
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""
         log = self._state.log
-        return Earned(logged, until * log.size // 16 - log.used)
+        return Earned(logged, until * log.size // 16 - log.used())
 
     @staticmethod
     def _share(left: int, logged: Earned, space: Earned | None, least: int) -> int:

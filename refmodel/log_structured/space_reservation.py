@@ -57,7 +57,7 @@ class SpaceReservation:
         if refusable:
             if self._pages_left(record.count)[0] < 0:
                 self._reserve_pages(record.count)
-            if state.segments.free_count < self._segments_for(blocks):
+            if state.segments.free_count() < self._segments_for(blocks):
                 self._reserve_segments(blocks)
         state.log.allocate(logged)
 
@@ -73,7 +73,7 @@ class SpaceReservation:
             return False
         return not refusable or (
             self._pages_left(sum([other.count for other in coming]))[0] >= 0
-            and state.segments.free_count >= self._segments_for(blocks)
+            and state.segments.free_count() >= self._segments_for(blocks)
         )
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
@@ -123,12 +123,12 @@ class SpaceReservation:
             if not self._cleaning.run() and not self._reclaim_segment():
                 break
             needed = self._segments_for(blocks)
-            if segments.free_count >= needed + self._cleaning.spare:
+            if segments.free_count() >= needed + self._cleaning.spare:
                 return
-        if segments.free_count >= needed:
+        if segments.free_count() >= needed:
             return
         raise NoSpace(
-            f"{segments.free_count} segments are free, {needed} are needed,"
+            f"{segments.free_count()} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
 
@@ -161,7 +161,9 @@ class SpaceReservation:
             if self._lacking_pages(blocks) and reclaimer.reclaim_all():
                 self._checkpoints.run()
             if self._lacking_pages(blocks):
-                raise NoSpace(f"the maps have only {pages.free_count} pages left; delete snapshots")
+                raise NoSpace(
+                    f"the maps have only {pages.free_count()} pages left; delete snapshots"
+                )
 
     def soon_lacking(self, record: Record) -> Earned | None:
         """Return which of the free pages the operation takes, and how many are left, if a

@@ -77,7 +77,7 @@ class SpaceUsage:
     def left_in_free_segments(self) -> int:
         """Units that the free segments take, beyond what is queued to be destaged."""
         queued = sum([queue.units for queue in self._chunks.queues])
-        return max(0, self._segments.free_count * self._segments.units - queued)
+        return max(0, self._segments.free_count() * self._segments.units - queued)
 
     @property
     def mixes_little(self) -> bool:

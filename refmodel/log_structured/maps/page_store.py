@@ -88,7 +88,6 @@ class PageStore:
         self.freed = 0
         self.written = 0
 
-    @property
     def free_count(self) -> int:
         """Number of pages that can be allocated now."""
         return self.unused.count()

@@ -81,7 +81,7 @@ def test_a_checkpoint_while_records_are_in_flight_leaves_them_in_the_log(
         assert next(process).what == "applied"
     assert len(disk.state.in_flight) == 3
     disk.checkpoints.run()
-    assert disk.state.log.used > 0
+    assert disk.state.log.used() > 0
     while disk.state.in_flight:
         assert disk.scheduler.step()
     for process in waiting:

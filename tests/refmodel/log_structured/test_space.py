@@ -83,7 +83,7 @@ def test_chunks_that_a_crash_brings_back_take_no_segment(
         disk.write(0, block(tag) * 3)
         disk.revert("s")
         disk.settle()
-    assert disk.state.checkpoint_number == 1 and disk.state.segments.free_count > 12
+    assert disk.state.checkpoint_number == 1 and disk.state.segments.free_count() > 12
     disk.abandon()
     disk = open_disk(folder, sync=False)
     disk.delete("s")
