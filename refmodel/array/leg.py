@@ -247,10 +247,10 @@ class Leg(ComponentSet):
         if self.k == 1:
             stripe, component = offset // self.stripe_bytes, self.components[0]
         else:
-            piece, inside = divmod(offset, self.piece_bytes)
-            stripe, piece = divmod(piece, self.k)
-            component = self.components[(piece + stripe) % len(self.components)]
-            offset = stripe * self.piece_bytes + inside
+            piece = offset // self.piece_bytes  # counted from the first stripe on
+            stripe = piece // self.k
+            component = self.components[(piece % self.k + stripe) % len(self.components)]
+            offset = stripe * self.piece_bytes + offset % self.piece_bytes
         if component.member.state is not ACTIVE:
             return b""
         data = self.read_component(component, offset, length, cause)
