@@ -69,8 +69,8 @@ class ChunkStore:
             data = map(self._compressor.compress, data)
         if self._deduplicates:
             self.deduplication.add(mbas)
-        self.bank.update(zip(mbas, data, strict=True))
-        self._enqueue(self.streams.of_new(mbas, replaced), self.bank)
+        self.bank.update(enumerate(data, mbas.start))
+        self._enqueue(self.streams.of_new(mbas.start, replaced), self.bank)
 
     def drop(self, mbas: list[int]) -> None:
         """Forget chunks that no view holds any more. The maps follow in `remove_dropped`."""
@@ -89,7 +89,7 @@ class ChunkStore:
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)
             if successor is not None and successor in bank:  # otherwise it is dropped as well
-                self._enqueue(self.streams.of_new([successor], [None]), bank)
+                self._enqueue(self.streams.of_new(successor, [None]), bank)
 
     def remove_dropped(self, most: int | None = None) -> None:
         """Remove at most `most` dropped chunks from the maps, or all. Raises DataLost.
@@ -140,12 +140,14 @@ class ChunkStore:
         found: list[Any] = [*map(bank.get, mbas)]
         if self._compressor is not None:
             found = [None if data is None else self._compressor.decompress(data) for data in found]
-        self.banked[cause] += len(found) - found.count(None)
-        if None in mbas:
+        in_memory = len(found) - found.count(None)
+        self.banked[cause] += in_memory
+        stored: Sequence[Any] = mbas
+        if in_memory or None in mbas:
             found = [
                 self._zero if mba is None else data for mba, data in zip(mbas, found, strict=True)
             ]
-        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
+            stored = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
         if not stored:
             return found, []
         entries: list[Any] = self.middle.get_many(stored)
@@ -326,11 +328,11 @@ class ChunkStore:
     def _enqueue(self, streams: list[list[int]], chunks: dict[int, bytes]) -> None:
         """Queue chunks, a list of them for each stream."""
         unit = self._addressing.unit_bytes
-        for queue, mbas in zip(self.queues, streams, strict=False):
+        for stream, mbas in enumerate(streams):
             if mbas and self._compressor is not None:
-                queue.add({mba: len(chunks[mba]) // unit for mba in mbas})
+                self.queues[stream].add({mba: len(chunks[mba]) // unit for mba in mbas})
             elif mbas:
-                queue.add(dict.fromkeys(mbas, 1))
+                self.queues[stream].add(dict.fromkeys(mbas, 1))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""
