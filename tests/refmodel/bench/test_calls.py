@@ -8,8 +8,8 @@ from support.calls import measure
 @pytest.mark.parametrize(
     ("what", "together", "count", "most"),
     [
-        ("random writes", 1, 2000, 105),
-        ("random reads", 1, 2000, 29),
+        ("random writes", 1, 2000, 104),
+        ("random reads", 1, 2000, 28),
         ("random writes", 32, 6400, 6),
     ],
 )
