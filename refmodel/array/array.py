@@ -14,7 +14,6 @@ It has more than 300 lines because each change of a member touches the same stat
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Generic, TypeVar
 
 from refmodel.array import label as labels
@@ -32,8 +31,6 @@ from refmodel.media.enclosure import Enclosure
 
 RepairClock = Callable[[], float]  # returns seconds
 G = TypeVar("G", bound=ArrayGeometry)
-STATE = attrgetter("state")
-ONLY_ACTIVE = {ACTIVE}
 
 
 class Array(Generic[G]):
@@ -96,8 +93,10 @@ class Array(Generic[G]):
     @property
     def redundant(self) -> bool:
         """True if every member is active, and is that on a majority of the members."""
-        roster = self.roster
-        return {*map(STATE, roster.members)} == ONLY_ACTIVE and roster.quorum.counts
+        for member in self.members:
+            if member.state is not ACTIVE:
+                return False
+        return self.roster.quorum.counts
 
     def in_state(self, *states: ComponentState) -> list[Member]:
         """Return the members in any of the states, in their order."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from refmodel.array.member import ACTIVE, Member
 from refmodel.core.errors import HostRefused
@@ -11,18 +11,27 @@ from refmodel.core.events import Events
 from refmodel.core.number_set import NumberSet
 from refmodel.core.time_spent import FLUSH, spent_on
 
-Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
-
 
 @dataclass(slots=True)
-class Meter:
+class Counts:
+    """Device I/Os and bytes of one component for one cause."""
+
+    reads: int = 0
+    writes: int = 0
+    flushes: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+class Meter(defaultdict[str, Counts]):
     """Device I/Os and bytes of one component, by cause ("foreground", "checkpoint", ...)."""
 
-    reads: Counts = field(default_factory=lambda: defaultdict(int))
-    writes: Counts = field(default_factory=lambda: defaultdict(int))
-    flushes: Counts = field(default_factory=lambda: defaultdict(int))
-    bytes_read: Counts = field(default_factory=lambda: defaultdict(int))
-    bytes_written: Counts = field(default_factory=lambda: defaultdict(int))
+    def __init__(self) -> None:
+        super().__init__(Counts)
+
+    def of(self, name: str) -> dict[str, int]:
+        """Return one number of each cause, such as "bytes_read", where it is not 0."""
+        return {cause: found for cause, counts in self.items() if (found := getattr(counts, name))}
 
 
 class Component:
@@ -104,7 +113,7 @@ class ComponentSet:
         """Make durable what was written before. Raises DataLost as `write` does."""
         for component in self.components:
             if (device := component.member.device) is not None:
-                component.meter.flushes[cause] += 1
+                component.meter[cause].flushes += 1
                 try:
                     device.flush()
                 except OSError as error:
@@ -117,12 +126,13 @@ class ComponentSet:
 
         It is counted under a cause. Every read comes here.
         """
-        device, meter = component.member.device, component.meter
+        device = component.member.device
         if device is None:
             return None
         self.ios += 1
-        meter.reads[cause] += 1
-        meter.bytes_read[cause] += length
+        counts = component.meter[cause]
+        counts.reads += 1
+        counts.bytes_read += length
         try:
             return device.read(component.base + offset, length)
         except OSError as error:
@@ -136,13 +146,14 @@ class ComponentSet:
 
         Returns whether its device has the data. Every write comes here.
         """
-        device, meter, length = component.member.device, component.meter, len(data)
+        device, length = component.member.device, len(data)
         if device is None:
             return False
         assert offset + length <= component.size, "a write goes beyond its component"
         self.ios += 1
-        meter.writes[cause] += 1
-        meter.bytes_written[cause] += length
+        counts = component.meter[cause]
+        counts.writes += 1
+        counts.bytes_written += length
         try:
             device.write(component.base + offset, data)
         except OSError as error:

@@ -247,10 +247,10 @@ class Leg(ComponentSet):
         if self.k == 1:
             stripe, component = offset // self.stripe_bytes, self.components[0]
         else:
-            piece, inside = divmod(offset, self.piece_bytes)
-            stripe, piece = divmod(piece, self.k)
-            component = self.components[(piece + stripe) % len(self.components)]
-            offset = stripe * self.piece_bytes + inside
+            piece = offset // self.piece_bytes  # counted from the first stripe on
+            stripe = piece // self.k
+            component = self.components[(piece % self.k + stripe) % len(self.components)]
+            offset = stripe * self.piece_bytes + offset % self.piece_bytes
         if component.member.state is not ACTIVE:
             return b""
         data = self.read_component(component, offset, length, cause)
@@ -260,11 +260,14 @@ class Leg(ComponentSet):
 
     def _written(self, offset: int, length: int, reached: list[Component]) -> None:
         """Note that whole stripes were written: reachable components no longer lack them."""
+        lacking = [component for component in self.components if component.missed.count]
+        if not lacking and self._events.record is None:
+            return
         stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)
-        for component in self.components:
-            if component.missed.count and component.member.device is not None:
+        for component in lacking:
+            if component.member.device is not None:
                 component.receive(stripes)
-        if stripes and self._events.record is not None:
+        if self._events.record is not None and stripes:
             self._emit("write", reached, stripes=[*stripes])
 
 

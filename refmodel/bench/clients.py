@@ -99,10 +99,10 @@ def tally(disk: Disk) -> Tally:
     """
     meters = (
         Tally(
-            Counter(meter.reads),
-            Counter(meter.writes),
-            Counter(meter.bytes_read),
-            Counter(meter.bytes_written),
+            Counter(meter.of("reads")),
+            Counter(meter.of("writes")),
+            Counter(meter.of("bytes_read")),
+            Counter(meter.of("bytes_written")),
             Counter(),
         )
         for meter in disk.meters.values()

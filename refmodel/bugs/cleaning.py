@@ -98,7 +98,7 @@ def refusal_leaks_segment(disk: LogStructuredDisk) -> None:
         try:
             reserve(record, refusable=refusable)
         except NoSpace:
-            if segments.free_count:
+            if segments.free_count():
                 segments.open()
             raise
 

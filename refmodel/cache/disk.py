@@ -43,7 +43,7 @@ class CachedDisk(ForwardingDisk):
         self.cache.forget(range(lba, lba + count))
         self.disk.write(lba, data)
         self.cache.fill(lba, data)
-        self.operations.add("write", started, count)
+        self.operations.add("write", started, [count])
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
         """Do writes that are in flight together, each (LBA, whole blocks)."""
@@ -53,14 +53,14 @@ class CachedDisk(ForwardingDisk):
         self.disk.write_many(writes)
         for lba, data in writes:
             self.cache.fill(lba, data)
-            self.operations.add("write", started, len(data) // size)
+            self.operations.add("write", started, [len(data) // size])
 
     def unmap(self, lba: int, count: int) -> None:
         """Make `count` blocks from `lba` on read as zeroes. Raises what the disk raises."""
         started = perf_counter_ns()
         self.cache.forget(range(lba, lba + count))
         self.disk.unmap(lba, count)
-        self.operations.add("unmap", started, count)
+        self.operations.add("unmap", started, [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on. Raises what the disk raises."""
@@ -70,7 +70,7 @@ class CachedDisk(ForwardingDisk):
             data = self.disk.read(lba, count, view)  # it refuses what has to be refused
         else:
             data = self.cache.read(lba, count, self.disk.read)
-        self.operations.add("read", started, count)
+        self.operations.add("read", started, [count])
         return data
 
     def snapshot(self, name: str) -> None:

@@ -58,8 +58,8 @@ class Flash:
                 held = self.used[slot] = Slot(tag)
             held.held |= (1 << part) - 1 << at
             raw = data[done * self._size : (done + part) * self._size]
-            self._meter.writes[cause] += 1
-            self._meter.bytes_written[cause] += len(raw)
+            self._meter[cause].writes += 1
+            self._meter[cause].bytes_written += len(raw)
             self._device.write((slot * self.per_slot + at) * self._size, raw)
             done += part
 
@@ -98,8 +98,8 @@ class Flash:
         self._device.close()
 
     def _read(self, slot: int, at: int, count: int, cause: str) -> bytes:
-        self._meter.reads[cause] += 1
-        self._meter.bytes_read[cause] += count * self._size
+        self._meter[cause].reads += 1
+        self._meter[cause].bytes_read += count * self._size
         return self._device.read((slot * self.per_slot + at) * self._size, count * self._size)
 
     def locate(self, lba: int) -> tuple[int, int, int]:

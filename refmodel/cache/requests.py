@@ -48,7 +48,7 @@ class CachedRequests:
             yield from self._behind.write(lba, data)
             if change.alone:
                 self._cache.fill(lba, data)
-        self._operations.add("write", started, count)
+        self._operations.add("write", started, [count])
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> Process[None]:
         """Write several extents, each an LBA and whole blocks; none of them is held."""
@@ -58,14 +58,14 @@ class CachedRequests:
         with self._change(range(first, stop)):
             yield from self._behind.write_many(writes)
         for _, data in writes:
-            self._operations.add("write", started, len(data) // size)
+            self._operations.add("write", started, [len(data) // size])
 
     def unmap(self, lba: int, count: int) -> Process[None]:
         """Let `count` blocks from `lba` on read as zeroes."""
         started = perf_counter_ns()
         with self._change(range(lba, lba + count)):
             yield from self._behind.unmap(lba, count)
-        self._operations.add("unmap", started, count)
+        self._operations.add("unmap", started, [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> Process[bytes]:
         """Return `count` blocks from `lba` on: of live from the cache, if it holds all of them."""
@@ -82,7 +82,7 @@ class CachedRequests:
                 self._under_way.remove(reading)
             if reading.alone:
                 self._cache.fill(lba, data)
-        self._operations.add("read", started, count)
+        self._operations.add("read", started, [count])
         return data
 
     def snapshot(self, name: str) -> Process[None]:

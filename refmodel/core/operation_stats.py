@@ -1,6 +1,7 @@
 """Statistics of the operations that users asked of a disk: how many, how long, how large."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from time import perf_counter_ns, time
 
 from refmodel.core.breakdown import Breakdown
@@ -21,7 +22,7 @@ class OperationStats:
             Breakdown
         )  # requests of a server's clients
 
-    def add(self, name: str, started: int, *blocks: int) -> None:
+    def add(self, name: str, started: int, blocks: Sequence[int] = ()) -> None:
         """Count operations that began together at `started` (a perf_counter_ns) and end now.
 
         `blocks` has the length of each, in blocks; with none, one operation without a length is

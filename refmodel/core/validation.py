@@ -41,21 +41,22 @@ def require_range(shape: Sized, lba: int, count: int) -> None:
 
     Raises BadRequest if the numbers are no range, OutOfRange if it reaches past the end.
     """
-    require_ranges(shape, [(lba, count)])
+    if lba < 0 or count < 1:
+        raise BadRequest(
+            f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}"
+        )
+    if lba + count > shape.blocks:
+        raise OutOfRange(
+            f"blocks {lba} to {lba + count - 1} reach past the last one, {shape.blocks - 1}"
+        )
 
 
 def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
     """Check several ranges, each (LBA, count of blocks). Raises as require_range does."""
     blocks = shape.blocks
     for lba, count in ranges:
-        if lba < 0 or count < 1:
-            raise BadRequest(
-                f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}"
-            )
-        if lba + count > blocks:
-            raise OutOfRange(
-                f"blocks {lba} to {lba + count - 1} reach past the last one, {blocks - 1}"
-            )
+        if lba < 0 or count < 1 or lba + count > blocks:
+            require_range(shape, lba, count)  # it says what is wrong
 
 
 def require_name(name: str) -> None:
@@ -66,6 +67,18 @@ def require_name(name: str) -> None:
         )
 
 
+def block_count(shape: Sized, length: int) -> int:
+    """Return how many blocks a write of `length` bytes has. Raises BadRequest if it is not a whole
+    number of them."""
+    size = shape.block_bytes
+    if length % size or not length:
+        raise BadRequest(
+            f"a write is a whole number of blocks of {size} bytes, and at least one; "
+            f"this one has {length} bytes"
+        )
+    return length // size
+
+
 def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]:
     """Check writes, each (LBA, data). Returns the length of each, in blocks.
 
@@ -73,12 +86,9 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
     """
     size, counts = shape.block_bytes, []
     for _, data in writes:
-        count, rest = divmod(len(data), size)
-        if rest or not count:
-            raise BadRequest(
-                f"a write is a whole number of blocks of {size} bytes, and at least one; "
-                f"this one has {len(data)} bytes"
-            )
-        counts.append(count)
+        length = len(data)
+        if length % size or not length:
+            block_count(shape, length)  # it says what is wrong
+        counts.append(length // size)
     require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

@@ -89,7 +89,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
                     f"some of the writes happened, open the disk again: {lost}"
                 ) from lost
         for count in counts:
-            self.operations.add("write", started, count)
+            self.operations.add("write", started, [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on. Raises OutOfRange, NoSuchSnapshot, DataLost."""
@@ -102,7 +102,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
         data = b"".join(
             self.guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
         )
-        self.operations.add("read", started, count)
+        self.operations.add("read", started, [count])
         return data
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
@@ -155,7 +155,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
 
     def clean(self) -> bool:
         """Empty the journal. Returns whether it held anything. Raises DataLost."""
-        used = self.journal.used
+        used = self.journal.used()
         self.checkpoint()
         return used > 0
 

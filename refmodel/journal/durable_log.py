@@ -54,7 +54,6 @@ class DurableLog:
         self._in_flight = False  # whether an operation was written since the last flush
         self.remirrored = 0  # copies of records that recovery repaired
 
-    @property
     def used(self) -> int:
         """Bytes between tail and head."""
         return self.head - self.tail
@@ -156,7 +155,7 @@ class DurableLog:
     def raw_record(self, component: Component) -> bytes | None:
         """Return the bytes at the head that begin like a record on a component, if any do."""
         length = stored_bytes(self.read_head(component, RECORD_UNIT))
-        if length is None or self.used + length > self.size:
+        if length is None or self.used() + length > self.size:
             return None
         return self.read_head(component, length)
 

@@ -91,7 +91,7 @@ def _segments(state: DiskState) -> Iterator[str]:
     if overlap := set(state.segments.sealed) & set(state.segments.dead):
         yield f"segments {sorted(overlap)} are sealed and dead"
     known = (
-        state.segments.free_count
+        state.segments.free_count()
         + state.segments.reserved_count
         + state.segments.sealed_count
         + len(state.segments.dead)
@@ -124,7 +124,7 @@ def _pages(state: DiskState) -> Iterator[str]:
     pages, most = state.pages, state.pages.unused.pages - 1  # without page 0
     if leaked := pages.of_changes - state.increments.pages_of_changes:
         yield f"pages {sorted(leaked)} have changes that no checkpoint refers to"
-    known = pages.used_count + len(pages.pending) + len(pages.of_changes) + pages.free_count
+    known = pages.used_count + len(pages.pending) + len(pages.of_changes) + pages.free_count()
     if known != most and not pages.unused.unknown:
         yield f"{most - known} of {most} pages are neither free nor in use"
 

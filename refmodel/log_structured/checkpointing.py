@@ -93,7 +93,7 @@ class Checkpointer:
             return False
         made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
-            due = space is not None or 16 * log.used >= self.pace.begin * log.size
+            due = space is not None or 16 * log.used() >= self.pace.begin * log.size
             if not due and not self._is_crowded():
                 return False
             self.phase = Phase.MERGE
@@ -170,15 +170,17 @@ class Checkpointer:
     def waiting(self) -> int:
         """Return how many changes have to be put into the maps before they are frozen."""
         state = self._state
-        return state.views.waiting_count + len(state.chunks.dropped) + state.segments.changed_count
+        return (
+            state.views.waiting_count() + len(state.chunks.dropped) + state.segments.changed_count
+        )
 
     def put_waiting(self, most: int) -> None:
         """Put at most `most` of these changes into the maps. Raises NoSpace, DataLost."""
         state = self._state
-        before = state.views.waiting_count
+        before = state.views.waiting_count()
         if before:
             state.views.merge(most, whole=True)
-        most -= before - state.views.waiting_count
+        most -= before - state.views.waiting_count()
         if most > 0:
             dropped = len(state.chunks.dropped)
             state.chunks.remove_dropped(most)
@@ -220,8 +222,8 @@ class Checkpointer:
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         banked = -(-state.space_usage.units_to_destage // units)
         if not coming:
-            return segments.free_count >= banked
-        return segments.free_count >= banked - (-coming // units) + state.chunks.streams.count
+            return segments.free_count() >= banked
+        return segments.free_count() >= banked - (-coming // units) + state.chunks.streams.count
 
     def _bank_fits_deduplicated(self) -> bool:
         """Compare the new chunks of the bank; return whether it may be destaged then."""
@@ -231,12 +233,12 @@ class Checkpointer:
     def _is_crowded(self) -> bool:
         """Return whether the memory is full of nodes that only a checkpoint makes clean."""
         state = self._state
-        return state.pages.crowded(lambda: state.views.waiting_count)
+        return state.pages.crowded(state.views.waiting_count)
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""
         log = self._state.log
-        return Earned(logged, until * log.size // 16 - log.used)
+        return Earned(logged, until * log.size // 16 - log.used())
 
     @staticmethod
     def _share(left: int, logged: Earned, space: Earned | None, least: int) -> int:

@@ -85,8 +85,8 @@ class Cleaning:
         """Units that can be written before a write has to wait for cleaning."""
         state = self._state
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
-        spare = (state.segments.free_count - 1) * state.segments.units
-        return spare - state.space_usage.queued_units - coming
+        spare = (state.segments.free_count() - 1) * state.segments.units
+        return spare - state.space_usage.queued_units() - coming
 
     @property
     def batch(self) -> int:
@@ -103,7 +103,7 @@ class Cleaning:
         """
         if record.kind not in WRITES or not self.stepwise:
             return False
-        if self.phase is Phase.IDLE and self._state.segments.free_count > self._begin:
+        if self.phase is Phase.IDLE and self._state.segments.free_count() > self._begin:
             return False
         return self._step(record)
 
@@ -138,7 +138,7 @@ class Cleaning:
         segments.learn_all()
         state.chunks.remove_dropped()
         while len(segments.dead) <= state.geometry.cleaning_batch:
-            if segments.dead and segments.free_count <= state.chunks.streams.count:
+            if segments.dead and segments.free_count() <= state.chunks.streams.count:
                 break
             if not self._cleaner.clean():
                 break
@@ -170,9 +170,9 @@ class Cleaning:
         self._credit = 0.0
         self.most_moved = max(self.most_moved, most)
         usage, moved = self._state.space_usage, False
-        goal = usage.queued_units + most
+        goal = usage.queued_units() + most
         while (
-            (left := goal - usage.queued_units) >= self._least_moved
+            (left := goal - usage.queued_units()) >= self._least_moved
             and (self._cleaner.has_victim or len(chunks.dropped) <= few)
             and self._cleaner.move(left)
         ):

@@ -152,7 +152,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         if not self.broken and self.array.writable:
             self._quiesce()
             self.state.log.flush()
-            if self.state.log.used > REPLAYED or self.state.increments.page_count:
+            if self.state.log.used() > REPLAYED or self.state.increments.page_count:
                 with suppress(DiskError, OSError):  # the log has everything
                     self._checkpoint()
         elif not self.broken:  # what is in the log counts again once enough devices are back

@@ -80,7 +80,7 @@ class Increments:
         needed = pages_for(changes)
         if needed >= 2 * len(pages.dirty) or self.page_count + needed > self.most:
             return False
-        return pages.free_count - needed >= pages.used_count + KEPT_FREE
+        return pages.free_count() - needed >= pages.used_count + KEPT_FREE
 
     def freeze(self, now: Checkpoint) -> Checkpoint:
         """Freeze the changes of this moment; return its checkpoint, but for the pages of changes.

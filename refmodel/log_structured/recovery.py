@@ -43,7 +43,7 @@ def reclaim_for_bank(state: DiskState) -> None:
     are in it again; but it does not take back the segments that large writes took. Raises DataLost.
     """
     usage, segments = state.space_usage, state.segments
-    while usage.queued_units > (segments.free_count - 1) * segments.units:
+    while usage.queued_units() > (segments.free_count() - 1) * segments.units:
         if not state.reclaimer.reclaim():
             return
 

@@ -25,6 +25,7 @@ from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.core.validation import (
     COUNT,
     LBA,
+    block_count,
     require_name,
     require_range,
     require_ranges,
@@ -74,7 +75,8 @@ class Requests:
     def write(self, lba: int, data: bytes) -> Process[None]:
         """Write whole blocks from `lba` on."""
         geometry = self._state.geometry
-        (count,) = whole_blocks(geometry, [(lba, data)])
+        count = block_count(geometry, len(data))
+        require_range(geometry, lba, count)
         record = Record(RecordKind.WRITE, lba, count, data=data)
         if (
             len(data) < geometry.segment_bytes
@@ -101,20 +103,18 @@ class Requests:
         """Return the data of extents, each an LBA and a count."""
         started = perf_counter_ns()
         chunks, segments = self._state.chunks, self._state.segments
-        if not self._state.pages.has_all:
+        if not self._state.pages.has_all():
             yield READ  # others may come before nodes are read
         counts = [*map(COUNT, reads)]
-        located = chunks.locate(self._chunks_of(reads, counts, view))
-        if located.extents:
-            pinned = segments.pin(located.extents)
+        found, extents = chunks.locate(self._chunks_of(reads, counts, view))
+        if extents:
+            pinned = segments.pin(extents)
             try:
                 yield READ
-                found = chunks.fetch(located)
+                found = chunks.fetch(found, extents)
             finally:
                 segments.unpin(pinned)
-        else:
-            found = located.found
-        self._disk.operations.add("read", started, *counts)
+        self._disk.operations.add("read", started, counts)
         return joined(found, counts)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> Process[bytes]:
@@ -225,7 +225,7 @@ class Requests:
             yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
-            if not state.pages.has_all:
+            if not state.pages.has_all():
                 yield from loaded(self._disk, state, record)
             if check is not None:
                 if state.speaks_of(record.name):
@@ -251,25 +251,26 @@ class Requests:
             yield Effect("applied", lambda: not state.awaits(record) or disk.broken)
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
-        if state.chunks.may_fill_segment:
+        if state.chunks.may_fill_segment():
             try:
                 with suppress(HostRefused):  # data that the host refuses stays in the bank
                     for _ in state.chunks.destages():
                         yield WRITE
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
-        self._disk.operations.add(kind, started, *counts)
+        self._disk.operations.add(kind, started, counts)
 
     def _room(self, record: Record, refusable: bool) -> Process[None]:
         """Wait until there is space for an operation: those in flight happen first, or end."""
         state, disk, found = self._state, self._disk, False
+        reserve = spent_on(ROOM)(self._reserve)
         while not found:
             if state.in_flight:
                 yield self._until("room", lambda: not state.in_flight)
             else:
                 yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
-            found = disk.guarded(self._reserve, record, refusable)
+            found = disk.guarded(reserve, record, refusable)
 
     @spent_on(ROOM)
     def _work(self, record: Record, refusable: bool) -> bool:
@@ -297,7 +298,6 @@ class Requests:
         state.log.allocate(record.stored_bytes)
         return True
 
-    @spent_on(ROOM)
     def _reserve(self, record: Record, refusable: bool) -> bool:
         """Find space while nothing is in flight; False if reads hold what might be freed."""
         if not self._disk.array.redundant:

@@ -57,7 +57,7 @@ class SpaceReservation:
         if refusable:
             if self._pages_left(record.count)[0] < 0:
                 self._reserve_pages(record.count)
-            if state.segments.free_count < self._segments_for(blocks):
+            if state.segments.free_count() < self._segments_for(blocks):
                 self._reserve_segments(blocks)
         state.log.allocate(logged)
 
@@ -73,7 +73,7 @@ class SpaceReservation:
             return False
         return not refusable or (
             self._pages_left(sum([other.count for other in coming]))[0] >= 0
-            and state.segments.free_count >= self._segments_for(blocks)
+            and state.segments.free_count() >= self._segments_for(blocks)
         )
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
@@ -109,11 +109,11 @@ class SpaceReservation:
         """
         geometry, usage = self._state.geometry, self._state.space_usage
         limit = (geometry.usable_chunks - blocks) * geometry.chunk_units + replaced
-        if usage.occupied_at_most <= limit:
+        if usage.occupied_at_most() <= limit:
             return True
         if usage.is_estimate:
             self._state.chunks.remove_dropped()
-        return usage.occupied_at_most <= limit
+        return usage.occupied_at_most() <= limit
 
     def _reserve_segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
@@ -123,12 +123,12 @@ class SpaceReservation:
             if not self._cleaning.run() and not self._reclaim_segment():
                 break
             needed = self._segments_for(blocks)
-            if segments.free_count >= needed + self._cleaning.spare:
+            if segments.free_count() >= needed + self._cleaning.spare:
                 return
-        if segments.free_count >= needed:
+        if segments.free_count() >= needed:
             return
         raise NoSpace(
-            f"{segments.free_count} segments are free, {needed} are needed,"
+            f"{segments.free_count()} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
 
@@ -146,7 +146,7 @@ class SpaceReservation:
         """Return how many free segments the bank, what is moving and `blocks` blocks need, and the
         cleaner.
         """
-        queued, chunk = self._state.space_usage.queued_units, self._state.geometry.chunk_units
+        queued, chunk = self._state.space_usage.queued_units(), self._state.geometry.chunk_units
         # less than one chunk of a segment may stay empty
         return -(-(queued + blocks * chunk + chunk - 1) // self._state.segments.units) + 1
 
@@ -161,7 +161,9 @@ class SpaceReservation:
             if self._lacking_pages(blocks) and reclaimer.reclaim_all():
                 self._checkpoints.run()
             if self._lacking_pages(blocks):
-                raise NoSpace(f"the maps have only {pages.free_count} pages left; delete snapshots")
+                raise NoSpace(
+                    f"the maps have only {pages.free_count()} pages left; delete snapshots"
+                )
 
     def soon_lacking(self, record: Record) -> Earned | None:
         """Return which of the free pages the operation takes, and how many are left, if a
@@ -170,7 +172,7 @@ class SpaceReservation:
         It begins when what is left is little beside what the changes that wait may need.
         """
         pages = self._state.pages
-        if len(pages.unused) >= 2 * pages.in_use.total + PLENTY:
+        if pages.unused.count() >= 2 * pages.in_use.total + PLENTY:
             return None  # a shorter calculation, for most writes
         left, copies = self._pages_left(record.count)
         return Earned(record.count * self._levels, left) if 0 < left < copies // 4 else None
@@ -187,12 +189,12 @@ class SpaceReservation:
         A checkpoint after cleaning and reclaim may follow.
         """
         state, pages = self._state, self._state.pages
-        changes = state.views.waiting_count + blocks  # which are merged into the trees by then
+        changes = state.views.waiting_count() + blocks  # which are merged into the trees by then
         room = state.geometry.fanout or 128  # entries that certainly fit a node
         growth = (16 if state.geometry.deduplication else 8) * (
             len(state.chunks.bank) + 2 * changes + state.segments.units
         ) // room + 32
-        free = len(pages.unused)
+        free = pages.unused.count()
         if free >= pages.in_use.total + growth:  # even if every node is copied
             return free - growth, 0
         waiting, logical = state.views.waiting_changes(), pages.used[MapKind.LOGICAL]

@@ -177,7 +177,7 @@ class DiskState:
 
     def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
-        if self.views.live_alone:
+        if self.views.live_alone():
             dropped = [mba for mba in mbas if mba is not None]
         else:
             owns_alone = self.views.owns_alone
@@ -201,11 +201,11 @@ class DiskState:
         maps that wait, so it stays small. Returns whether nothing is left that has to be merged.
         Raises NoSpace, DataLost.
         """
-        self.chunks.remove_if_many((1 + self._merge_step) * max(1, blocks))
-        if not (frozen := len(self.views.frozen_maps)) and not self.views.live_map.is_merging:
+        self.chunks.remove_if_many((1 + self._merge_step) * (blocks or 1))
+        if not (frozen := len(self.views.frozen_maps)) and not self.views.live_map.is_merging():
             return True
         price = 1 + frozen // 4
-        return self.views.merge(self._merge_step * price * max(1, blocks))
+        return self.views.merge(self._merge_step * price * (blocks or 1))
 
     @property
     def service_maps(self) -> tuple[Tree[Any], ...]:

@@ -97,7 +97,7 @@ class Survey:
     def finish_if_scarce(self) -> None:
         """Do all that is left if few pages are known to be free. Raises DataLost."""
         pages = self._pages
-        if not self.is_done and pages.free_count < 2 * pages.used_count + LEAST_FREE:
+        if not self.is_done and pages.free_count() < 2 * pages.used_count + LEAST_FREE:
             self.finish()
 
     def learn_births(self) -> None:

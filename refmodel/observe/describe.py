@@ -35,7 +35,7 @@ def _shape(disk: LogStructuredDisk) -> Iterator[str]:
 def _log(disk: LogStructuredDisk) -> Iterator[str]:
     log = disk.state.log
     number = disk.state.checkpoint_number
-    used, whole = size(log.used), size(disk.geometry.log_bytes)
+    used, whole = size(log.used()), size(disk.geometry.log_bytes)
     yield f"durable log   {used} of {whole} used, from position {log.tail} to {log.head}"
     yield f"              next record {log.sequence}, generation {log.generation}"
     rewritten = copies(log.remirrored)
@@ -81,7 +81,7 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     }
     if disk.geometry.deduplication:
         names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
-    yield f"pages     {pages.used_count} in use, {pages.free_count} free"
+    yield f"pages     {pages.used_count} in use, {pages.free_count()} free"
     yield f"          {len(pages.pending)} become free at the next whole checkpoint"
     yield f"          {len(pages.of_changes)} have changes since the last whole checkpoint"
     for kind, name in names.items():
@@ -94,7 +94,7 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
     segments, shape = disk.state.segments, disk.geometry
     yield (
         f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, "
-        f"{segments.free_count} free ({shape.reserve_segments} reserved for the cleaner)"
+        f"{segments.free_count()} free ({shape.reserve_segments} reserved for the cleaner)"
     )
     yield f"          {disk.state.space_usage.live} of {shape.usable_chunks} usable chunks are live"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:

@@ -94,7 +94,7 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
             blocks |= {lba + at: data[at * size : (at + 1) * size] for at in range(count)}
         self._change("write", lambda: self._put(blocks))
         for count in counts:
-            self.operations.add("write", started, count)
+            self.operations.add("write", started, [count])
 
     def unmap(self, lba: int, count: int) -> None:
         """Make blocks read as zeroes, whatever is below. Raises OutOfRange.
@@ -106,7 +106,7 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
             raise self.lacks("unmap")
         require_range(self.geometry, lba, count)
         self._change("unmap", lambda: self._put(dict.fromkeys(range(lba, lba + count))))
-        self.operations.add("unmap", started, count)
+        self.operations.add("unmap", started, [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on. Raises OutOfRange, NoSuchSnapshot, DataLost."""
@@ -115,7 +115,7 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
         layers = self.tree.chain(view)
         require_range(self.geometry, lba, count)
         data = self.guarded(self._read, layers, range(lba, lba + count))
-        self.operations.add("read", started, count)
+        self.operations.add("read", started, [count])
         return b"".join(data.values())
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:

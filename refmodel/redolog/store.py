@@ -24,16 +24,16 @@ class Store:
 
     def read(self, leg: str, offset: int, length: int, cause: str) -> bytes:
         """Read bytes, counted under a leg and a cause."""
-        meter = self.meters[leg, 0]
-        meter.reads[cause] += 1
-        meter.bytes_read[cause] += length
+        counts = self.meters[leg, 0][cause]
+        counts.reads += 1
+        counts.bytes_read += length
         return self._device.read(offset, length)
 
     def write(self, leg: str, offset: int, data: bytes, cause: str) -> None:
         """Write bytes, counted under a leg and a cause. They are durable after the next flush."""
-        meter = self.meters[leg, 0]
-        meter.writes[cause] += 1
-        meter.bytes_written[cause] += len(data)
+        counts = self.meters[leg, 0][cause]
+        counts.writes += 1
+        counts.bytes_written += len(data)
         try:
             self._device.write(offset, data)
         except HostRefused as refusal:
@@ -46,7 +46,7 @@ class Store:
 
     def flush(self, cause: str) -> None:
         """Make durable what was written."""
-        self.meters[DATA, 0].flushes[cause] += 1
+        self.meters[DATA, 0][cause].flushes += 1
         self._device.flush()
 
     def flush_before_entries(self, cause: str) -> None:

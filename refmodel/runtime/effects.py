@@ -7,12 +7,14 @@ they wait.
 """
 
 from collections.abc import Callable, Generator
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 R = TypeVar("R")
 
 
-class Effect(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Effect:
     """A condition that a process waits for.
 
     The process may go on when `ready` returns True; at once if it is None.

@@ -153,7 +153,7 @@ class Bench:
 
     def bytes_of(self, cause: str) -> int:
         """Return how many bytes were written to all devices under a cause."""
-        return sum(meter.bytes_written[cause] for meter in self.disk.meters.values())
+        return sum(meter[cause].bytes_written for meter in self.disk.meters.values())
 
     def _ios(self) -> int:
         return self.disk.state.performance.ios + self.disk.state.capacity.ios

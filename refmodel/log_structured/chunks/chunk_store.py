@@ -8,7 +8,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
-from typing import Any, NamedTuple
+from typing import Any
 
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
@@ -16,7 +16,7 @@ from refmodel.core.errors import DataLost, DiskError
 from refmodel.core.time_spent import DESTAGE, spent_on
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
-from refmodel.log_structured.chunks.segments import Segments
+from refmodel.log_structured.chunks.segments import Extents, Segments
 from refmodel.log_structured.chunks.streams import DestageQueue, Stream, Streams
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
@@ -24,15 +24,9 @@ from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
 Emit = Callable[..., None]
+Located = tuple[list[Any], Extents]  # what is in memory, and where the others are
 MOST_DROPPED = 1024  # dropped chunks that the maps may still hold before they are removed
 FEW_DROPPED = 16  # the same, where nodes are small so that a small disk is like a large one
-
-
-class Located(NamedTuple):
-    """Located chunks: the data of each that is in memory, else None; and the others' extents."""
-
-    found: list[Any]
-    extents: list[tuple[int, int, int]]  # offset and length in bytes, checksum
 
 
 class ChunkStore:
@@ -75,8 +69,8 @@ class ChunkStore:
             data = map(self._compressor.compress, data)
         if self._deduplicates:
             self.deduplication.add(mbas)
-        self.bank.update(zip(mbas, data, strict=True))
-        self._enqueue(self.streams.of_new(mbas, replaced), self.bank)
+        self.bank.update(enumerate(data, mbas.start))
+        self._enqueue(self.streams.of_new(mbas.start, replaced), self.bank)
 
     def drop(self, mbas: list[int]) -> None:
         """Forget chunks that no view holds any more. The maps follow in `remove_dropped`."""
@@ -95,7 +89,7 @@ class ChunkStore:
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)
             if successor is not None and successor in bank:  # otherwise it is dropped as well
-                self._enqueue(self.streams.of_new([successor], [None]), bank)
+                self._enqueue(self.streams.of_new(successor, [None]), bank)
 
     def remove_dropped(self, most: int | None = None) -> None:
         """Remove at most `most` dropped chunks from the maps, or all. Raises DataLost.
@@ -135,22 +129,27 @@ class ChunkStore:
 
         Chunks that lie side by side are read in one I/O.
         """
-        return self.fetch(self.locate(mbas, cause), cause)
+        return self.fetch(*self.locate(mbas, cause), cause)
 
     def locate(self, mbas: Sequence[int | None], cause: str = "foreground") -> Located:
-        """Find out where chunks are; those in the bank are found at once. Raises DataLost."""
+        """Find out where chunks are. Raises DataLost.
+
+        Returns the data of each that is in memory, else None; and the extents of the others.
+        """
         bank: Mapping[Any, bytes] = self.bank
         found: list[Any] = [*map(bank.get, mbas)]
         if self._compressor is not None:
             found = [None if data is None else self._compressor.decompress(data) for data in found]
-        self.banked[cause] += len(found) - found.count(None)
-        if None in mbas:
+        in_memory = len(found) - found.count(None)
+        self.banked[cause] += in_memory
+        stored: Sequence[Any] = mbas
+        if in_memory or None in mbas:
             found = [
                 self._zero if mba is None else data for mba, data in zip(mbas, found, strict=True)
             ]
-        stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
+            stored = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
         if not stored:
-            return Located(found, [])
+            return found, []
         entries: list[Any] = self.middle.get_many(stored)
         if self._deduplicates:
             entries = self.deduplication.resolve(entries)
@@ -159,14 +158,13 @@ class ChunkStore:
                 f"chunk {stored[entries.index(None)]} is in no map:"
                 " devices lost what they said was durable"
             )
-        return Located(found, self._addressing.extents(entries))
+        return found, self._addressing.extents(entries)
 
-    def fetch(self, located: Located, cause: str = "foreground") -> list[bytes]:
+    def fetch(self, found: list[Any], extents: Extents, cause: str = "foreground") -> list[bytes]:
         """Return the data of chunks that were located, verified. Raises DataLost.
 
         Nothing else may have been written in their places meanwhile.
         """
-        found, extents = located
         if not extents:
             return found
         stored = self._leg.read_many(extents, cause)
@@ -236,7 +234,6 @@ class ChunkStore:
         for _ in self.destages():
             pass
 
-    @property
     def may_fill_segment(self) -> bool:
         """True if there are enough chunks in memory to fill a segment."""
         return len(self.bank) + len(self.moving) >= self.segments.blocks
@@ -246,7 +243,7 @@ class ChunkStore:
 
         Raises NoSpace, DataLost.
         """
-        if not self.may_fill_segment:
+        if not self.may_fill_segment():
             return
         self.deduplicate()
         for stream, queue in enumerate(self.queues):
@@ -331,11 +328,11 @@ class ChunkStore:
     def _enqueue(self, streams: list[list[int]], chunks: dict[int, bytes]) -> None:
         """Queue chunks, a list of them for each stream."""
         unit = self._addressing.unit_bytes
-        for queue, mbas in zip(self.queues, streams, strict=False):
+        for stream, mbas in enumerate(streams):
             if mbas and self._compressor is not None:
-                queue.add({mba: len(chunks[mba]) // unit for mba in mbas})
+                self.queues[stream].add({mba: len(chunks[mba]) // unit for mba in mbas})
             elif mbas:
-                queue.add(dict.fromkeys(mbas, 1))
+                self.queues[stream].add(dict.fromkeys(mbas, 1))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -73,7 +73,6 @@ class Segments:
         """Return the segments that reads in flight read."""
         return {offset // self._bytes for extents in self._pins for offset, _, _ in extents}
 
-    @property
     def free_count(self) -> int:
         """Number of free segments."""
         return self._free.count + self.count - self._fresh + self._unknown_free

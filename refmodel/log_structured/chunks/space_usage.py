@@ -22,21 +22,20 @@ class SpaceUsage:
         self._deduplicates = geometry.deduplication
         self.is_estimate = geometry.reduces  # whether `occupied_at_most` may be too high
 
-    @property
     def occupied_at_most(self) -> int:
         """Units that chunks take which some view holds. It costs no walk of a map.
 
         Where data is reduced, dropped chunks count until `remove_dropped` has dealt with them.
         """
         dropped = 0 if self.is_estimate else len(self._chunks.dropped)
-        return self.bank_units + self._segments.live - dropped
+        return self.bank_units() + self._segments.live - dropped
 
     @property
     def occupied(self) -> int:
         """Units that chunks take which some view holds, exactly. Raises DataLost."""
         if not self.is_estimate:
-            return self.occupied_at_most
-        return self.occupied_at_most - self._dropped_units()
+            return self.occupied_at_most()
+        return self.occupied_at_most() - self._dropped_units()
 
     @property
     def live(self) -> int:
@@ -46,7 +45,6 @@ class SpaceUsage:
         """
         return -(-self.occupied * self._segments.blocks // self._segments.units)
 
-    @property
     def bank_units(self) -> int:
         """Units that the chunks of the bank would take."""
         if not self._compresses:
@@ -57,30 +55,29 @@ class SpaceUsage:
     def units_to_destage(self) -> int:
         """Units that destaging the bank takes, but for duplicates that are found by now."""
         if not self._deduplicates:
-            return self.bank_units
+            return self.bank_units()
         return sum(units for _, units in self._chunks.lengths(self._chunks.bank))
 
-    @property
     def queued_units(self) -> int:
         """Units that the chunks of the bank, and those that move, would take."""
         moving = self._chunks.moving
         if not self._compresses:
             return len(self._chunks.bank) + len(moving)
-        return self.bank_units + sum(map(len, moving.values())) // self._addressing.unit_bytes
+        return self.bank_units() + sum(map(len, moving.values())) // self._addressing.unit_bytes
 
     def left_in_last_segment(self, coming: int) -> int:
         """Return the units left in the last segment that destaging the bank and `moving` writes.
 
         So many units are `coming` into the bank before. New chunks must have been deduplicated.
         """
-        moving = self.queued_units - self.bank_units
+        moving = self.queued_units() - self.bank_units()
         return max(0, -(self.units_to_destage + coming) % self._segments.units - moving)
 
     @property
     def left_in_free_segments(self) -> int:
         """Units that the free segments take, beyond what is queued to be destaged."""
         queued = sum([queue.units for queue in self._chunks.queues])
-        return max(0, self._segments.free_count * self._segments.units - queued)
+        return max(0, self._segments.free_count() * self._segments.units - queued)
 
     @property
     def mixes_little(self) -> bool:

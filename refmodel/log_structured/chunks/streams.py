@@ -35,20 +35,19 @@ class Streams:
         self._short = float("inf")  # ticks; up to here a life is short
         self._lived: list[int] = []  # ticks that the last cleaned segments of SHORT lived
 
-    def of_new(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> list[list[int]]:
+    def of_new(self, first: int, replaced: Sequence[int | None]) -> list[list[int]]:
         """Sort new chunks, each in the place of another or of None, into SHORT and LONG.
 
-        Returns one list for each stream up to LONG; one list if streams are not separate.
+        Their MBAs follow each other from `first` on. Returns one list for each stream up to LONG;
+        one list if streams are not separate.
         """
         if not self._separate:
-            return [[*mbas]]
+            return [[*range(first, first + len(replaced))]]
         life = self._short
-        short = [
-            mba
-            for mba, before in zip(mbas, replaced, strict=True)
-            if before is not None and mba - before < life
-        ]
-        long = sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []
+        short: list[int] = []
+        long: list[int] = []
+        for mba, before in enumerate(replaced, first):
+            (short if before is not None and mba - before < life else long).append(mba)
         return [short, [], long]
 
     def of_moved(self, mbas: list[int], source: int, now: int) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 Column: TypeAlias = "array[int]"
@@ -71,8 +72,12 @@ def put_between(column: "Column | Table", at: int, values: Sequence[Any]) -> Non
 def taken(column: "Column | Table", slots: Sequence[int]) -> list[Any]:
     """Return the values in some slots."""
     if isinstance(column, Table):
-        return [*zip(*[map(part.__getitem__, slots) for part in column.columns], strict=True)]
-    return [*map(column.__getitem__, slots)]
+        return [*zip(*[taken(part, slots) for part in column.columns], strict=True)]
+    if isinstance(slots, range):  # neighbours
+        return column[slots.start : slots.stop].tolist()
+    if len(slots) > 1:
+        return [*itemgetter(*slots)(column)]
+    return [column[slot] for slot in slots]
 
 
 def put_at(column: "Column | Table", slots: Sequence[int], values: Sequence[Any]) -> None:

@@ -167,7 +167,7 @@ class Tree(Generic[V]):
         if new and not self._root:
             self.put(new[0], values[0])
             return self.put_many(new[1:], values[1:])
-        if self.pages.has_all:
+        if self.pages.has_all():
             before = self._put_many(new, values)
         else:
             with self.pages.held():
@@ -239,7 +239,7 @@ class Tree(Generic[V]):
 
         Returns their values. Raises DataLost if one does not exist: what is stored is damaged.
         """
-        if self.pages.has_all:
+        if self.pages.has_all():
             before = self._remove_many(removed)
         else:
             with self.pages.held():
@@ -256,11 +256,7 @@ class Tree(Generic[V]):
             keys, stop = path[-1].keys, bisect_left(removed, end, at)
             going = removed[at:stop]
             slots = _slots(keys, going)
-            if (
-                slots[-1] == len(keys)
-                or [*map(keys.__getitem__, slots)] != going
-                or len({*slots}) < len(slots)
-            ):
+            if slots[-1] == len(keys) or taken(keys, slots) != going or len({*slots}) < len(slots):
                 lacking = _lacking(keys, going)
                 raise DataLost(f"the maps contradict each other: a tree lacks key {lacking}")
             before += taken(path[-1].values, slots)

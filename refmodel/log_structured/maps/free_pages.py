@@ -21,7 +21,7 @@ class FreePages:
         self.unknown = range(0)  # pages of which nobody knows whether they are free
         self._released = NumberSet()  # low pages are used first
 
-    def __len__(self) -> int:
+    def count(self) -> int:
         """Return how many pages can be allocated now."""
         return self._released.count + self.pages - self.first_unused
 

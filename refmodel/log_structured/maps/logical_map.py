@@ -46,7 +46,6 @@ class LogicalMap(Tree[int]):
         """True if changes wait, here or in a base."""
         return bool(self.recent) or self.base is not None
 
-    @property
     def is_merging(self) -> bool:
         """True if enough changes wait to be merged, or their merge has begun."""
         return bool(self._order) or len(self.recent) >= MOST_RECENT
@@ -152,12 +151,12 @@ class LiveMap(LogicalMap):
 
     def get_many(self, wanted: Sequence[int]) -> list[int | None]:
         """Return the MBA of each LBA, or None. Raises DataLost."""
-        if not (self.remembers and self.pages.leaves_column):
+        if not (self.remembers and self.pages.leaves_column()):
             self._column = None
             return super().get_many(wanted)
         if (column := self._column) is None:
             column = self._column = array("Q", bytes(self.pages.column_bytes))
-        found: list[Any] = [*map(self.recent.get, wanted, map(column.__getitem__, wanted))]
+        found: list[Any] = [*map(self.recent.get, wanted, [column[lba] for lba in wanted])]
         if 0 in found:
             unknown = [lba for lba, mba in zip(wanted, found, strict=True) if mba == 0]
             walked = super().get_many(unknown)

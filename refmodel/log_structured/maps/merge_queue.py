@@ -29,6 +29,6 @@ class MergeQueue(deque[LogicalMap]):
                 self.popleft().give_tree()
         if self:
             return False
-        if whole or live.is_merging:
+        if whole or live.is_merging():
             live.merge(most)
-        return not (live.recent if whole else live.is_merging)
+        return not (live.recent if whole else live.is_merging())

@@ -88,10 +88,9 @@ class PageStore:
         self.freed = 0
         self.written = 0
 
-    @property
     def free_count(self) -> int:
         """Number of pages that can be allocated now."""
-        return len(self.unused)
+        return self.unused.count()
 
     @property
     def used(self) -> Counter[MapKind]:
@@ -126,12 +125,10 @@ class PageStore:
         """Number of nodes that may be in memory and on the media."""
         return max(LEAST_CLEAN, self._most - len(self.dirty) - len(self._frozen))
 
-    @property
     def has_all(self) -> bool:
         """True if every node is in memory, and may stay there when a change makes some more."""
         return len(self.nodes) == self.in_use.total < self._most - LEAST_CLEAN
 
-    @property
     def leaves_column(self) -> bool:
         """True if memory for the column of live is left even if every page in use is there."""
         return self.in_use.total + len(self._frozen) <= self._room

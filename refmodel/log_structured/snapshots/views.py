@@ -146,7 +146,6 @@ class Views:
         """Return whether a child of the view holds something of it. Raises DataLost."""
         return any(holds(child) for child in self.children(view.id))
 
-    @property
     def live_alone(self) -> bool:
         """True if live shares nothing, since it came from no snapshot."""
         return not self.live.parent and not self.live.fork
@@ -156,7 +155,7 @@ class Views:
 
         Raises DataLost.
         """
-        if self.live_alone:
+        if self.live_alone():
             return True
         return not self.held_elsewhere(self.live, mba, lba, lambda view: view.map.get(lba) == mba)
 
@@ -169,7 +168,6 @@ class Views:
         while not self.merge(MERGED_AT_ONCE, whole=True):
             pass
 
-    @property
     def waiting_count(self) -> int:
         """Number of changes that wait in all maps together."""
         return sum(self.waiting_changes()) if self.frozen_maps else len(self.live_map.recent)

@@ -101,7 +101,7 @@ IN_PLACE = [
         GAUGE,
         "bytes",
         "bytes of the journal that recovery would replay",
-        lambda disk: disk.journal.used,
+        lambda disk: disk.journal.used(),
     ),
     _array(
         "log.size_bytes",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-from refmodel.array.component import Meter
 from refmodel.cache.disk import LEG as CACHE_LEG
 from refmodel.observe.families.family import (
     BREAKDOWN,
@@ -25,7 +24,7 @@ def device_bytes_written(disk: Disk) -> int:
     A read cache is not one of them: the host has it.
     """
     return sum(
-        sum(meter.bytes_written.values())
+        sum(meter.of("bytes_written").values())
         for (leg, _), meter in disk.meters.items()
         if leg != CACHE_LEG
     )
@@ -61,19 +60,18 @@ def _requests(disk: Disk) -> Samples:
     return [((name,), found) for name, found in sorted(disk.operations.requests.items())]
 
 
-def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
+def _device(name: str) -> Callable[[Disk], Samples]:
     def samples(disk: Disk) -> Iterator[tuple[tuple[str, ...], int]]:
         for (leg, device), meter in sorted(disk.meters.items()):
-            for cause, count in sorted(counts(meter).items()):
+            for cause, count in sorted(meter.of(name).items()):
                 yield (str(device), leg, cause), count
 
     return samples
 
 
 def _device_family(name: str, unit: str, help: str) -> Family:
-    counts = _device(lambda meter: getattr(meter, name))
     flat = f"device.{{leg}}.{name}.{{cause}}"
-    return Family(f"device.{name}", COUNTER, unit, help, counts, BY_DEVICE, flat)
+    return Family(f"device.{name}", COUNTER, unit, help, _device(name), BY_DEVICE, flat)
 
 
 def _amplification(disk: Disk) -> float:

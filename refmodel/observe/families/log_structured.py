@@ -24,7 +24,7 @@ def _compression(disk: LogStructuredDisk) -> float:
 def _segment_states(disk: LogStructuredDisk) -> Samples:
     segments = disk.state.segments
     return [
-        (("free",), segments.free_count),
+        (("free",), segments.free_count()),
         (("sealed",), segments.sealed_count),
         (("dead",), len(segments.dead)),
     ]
@@ -147,7 +147,7 @@ PAGES = [
         "pages.free",
         "pages",
         "pages that can be allocated",
-        lambda disk: disk.state.pages.free_count,
+        lambda disk: disk.state.pages.free_count(),
     ),
     Family(
         "pages.of", GAUGE, "pages", "pages by the map that they are part of", _pages_of, ("map",)
@@ -187,7 +187,7 @@ LOG = [
         "log.used_bytes",
         "bytes",
         "bytes of the durable log that recovery would replay",
-        lambda disk: disk.state.log.used,
+        lambda disk: disk.state.log.used(),
     ),
     _gauge(
         "log.size_bytes",

@@ -40,7 +40,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         "left": LEFT,
         "across": WIDTH,
         "size": size(shape.log_bytes),
-        "used": size(log.used),
+        "used": size(log.used()),
         "ring": list(_ring(log.tail, log.head, shape.log_bytes)),
         "head": _x(log.head, shape.log_bytes),
         "tail": _x(log.tail, shape.log_bytes),

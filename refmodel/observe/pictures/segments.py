@@ -69,7 +69,11 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         "width": LEFT + SHOWN * CELL + 20,
         "height": bottom + 80,
         "spares": spares,
-        "counts": {"free": table.free_count, "sealed": len(table.sealed), "dead": len(table.dead)},
+        "counts": {
+            "free": table.free_count(),
+            "sealed": len(table.sealed),
+            "dead": len(table.dead),
+        },
         "left_out": disk.geometry.segments - len(shown),
         "layout": disk.geometry.layout,
         "shades": [_shade(part / 7) for part in range(8)],

@@ -123,7 +123,7 @@ def test_the_ring_wraps(folder: Path) -> None:
         disk = open_disk(folder, sync=False)
         for number in range(5):
             disk.write(number, block(10 * round + number + 1) * 2)
-        assert disk.state.log.used <= 8192
+        assert disk.state.log.used() <= 8192
         expected = disk.read(0, 8)
         disk.abandon()
         disk = open_disk(folder, sync=False)

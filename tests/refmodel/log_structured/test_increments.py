@@ -67,7 +67,7 @@ def test_an_increment_writes_no_node_and_frees_no_page(disk: LogStructuredDisk) 
         assert increments(disk) == before + number
         assert pages.written == written + 1 and disk.state.increments.page_count == number
         assert len(pages.pending) >= pending and pages.dirty
-        assert disk.state.log.used == 0 and audit(disk.state) == []
+        assert disk.state.log.used() == 0 and audit(disk.state) == []
     disk.checkpoint()
     assert not pages.pending and not pages.dirty and not pages.of_changes
 

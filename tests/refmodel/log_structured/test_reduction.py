@@ -331,7 +331,7 @@ def test_a_device_catches_up_though_the_bank_fits_only_once_deduplicated(
     disk.abandon()
     with closing(open_disk(folder, sync=False)) as disk:
         assert isinstance(disk, LogStructuredDisk)
-        assert len(disk.state.chunks.bank) > 2 * disk.state.segments.free_count
+        assert len(disk.state.chunks.bank) > 2 * disk.state.segments.free_count()
         disk.fail(0, "absent")
         disk.return_(0)
         disk.settle()

@@ -31,7 +31,7 @@ def together(disk: LogStructuredDisk, *processes: Any) -> list[Any]:
 
 def flushes(disk: LogStructuredDisk) -> int:
     return sum(
-        meter.flushes["foreground"]
+        meter["foreground"].flushes
         for (leg, _), meter in disk.meters.items()
         if leg == "performance"
     )
@@ -81,7 +81,7 @@ def test_a_checkpoint_while_records_are_in_flight_leaves_them_in_the_log(
         assert next(process).what == "applied"
     assert len(disk.state.in_flight) == 3
     disk.checkpoints.run()
-    assert disk.state.log.used > 0
+    assert disk.state.log.used() > 0
     while disk.state.in_flight:
         assert disk.scheduler.step()
     for process in waiting:

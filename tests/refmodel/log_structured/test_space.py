@@ -83,7 +83,7 @@ def test_chunks_that_a_crash_brings_back_take_no_segment(
         disk.write(0, block(tag) * 3)
         disk.revert("s")
         disk.settle()
-    assert disk.state.checkpoint_number == 1 and disk.state.segments.free_count > 12
+    assert disk.state.checkpoint_number == 1 and disk.state.segments.free_count() > 12
     disk.abandon()
     disk = open_disk(folder, sync=False)
     disk.delete("s")
@@ -118,7 +118,7 @@ def test_a_write_larger_than_the_log_goes_straight_to_the_capacity_leg(
     data = b"".join(block(tag) for tag in range(1, 64))
     disk.write(1, data)
     written = sum(
-        meter.bytes_written["foreground"]
+        meter["foreground"].bytes_written
         for (leg, _), meter in disk.array.meters.items()
         if leg == "performance"
     )

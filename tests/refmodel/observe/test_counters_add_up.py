@@ -47,7 +47,7 @@ def worked() -> Iterator[Worked]:
         disk = open_disk(Path(folder) / "d", sync=False)
         for (_, device), meter in disk.array.meters.items():  # what opening the disk took
             for what in ("reads", "writes", "bytes_read", "bytes_written"):
-                asked[f"device-{device}", what] += sum(getattr(meter, what).values())
+                asked[f"device-{device}", what] += sum(meter.of(what).values())
         read, write = FileDevice.read, FileDevice.write
         base = disk.geometry.performance_base  # labels and membership before it are in no leg
 

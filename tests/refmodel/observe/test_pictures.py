@@ -73,11 +73,11 @@ def test_a_log_that_wraps_around_the_end_of_its_ring(make: Make) -> None:
     disk = make(64, log_bytes=20 * 1024, segments=60)
     while (
         disk.state.log.head // (20 * 1024) == disk.state.log.tail // (20 * 1024)
-        or disk.state.log.used < 8 * 1024
+        or disk.state.log.used() < 8 * 1024
     ):
         disk.write(disk.state.log.head // 512 % 64, block(7))
     records = [title for title in titles(disk, "log") if title.startswith("record")]
-    assert len(records) == disk.state.log.used // 1024
+    assert len(records) == disk.state.log.used() // 1024
     ring = [
         rect
         for rect in XML.fromstring(pictures.svg(disk, "log")).iter(f"{SVG}rect")

@@ -32,7 +32,7 @@ def counted(disk: LogStructuredDisk, what: str, *causes: str) -> int:
     return sum(
         count
         for meter in disk.meters.values()
-        for cause, count in getattr(meter, what).items()
+        for cause, count in meter.of(what).items()
         if not causes or cause in causes
     )
 

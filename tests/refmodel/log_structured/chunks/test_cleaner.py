@@ -48,7 +48,7 @@ def test_no_more_is_moved_than_the_free_segments_take(
         disk.write(choice.randrange(20), block(tag))
         for _ in range(choice.randrange(4)):
             cleaner.clean()
-            assert len(chunks.bank) + len(chunks.moving) <= segments.free_count * segments.units
+            assert len(chunks.bank) + len(chunks.moving) <= segments.free_count() * segments.units
 
 
 def test_nothing_is_gained_from_victims_that_are_not_dead_though_nothing_moves(

@@ -60,7 +60,7 @@ def disk(folder: Path) -> Iterator[LogStructuredDisk]:
 
 def reads(disk: LogStructuredDisk, cause: str) -> int:
     """Return the number of device reads of a cause."""
-    return sum(meter.reads[cause] for meter in disk.meters.values())
+    return sum(meter[cause].reads for meter in disk.meters.values())
 
 
 def lose(disk: LogStructuredDisk, page: int, patch: pytest.MonkeyPatch) -> None:
@@ -139,13 +139,13 @@ def test_opening_reads_few_nodes_and_the_survey_finds_the_others(
         survey.finish()
         assert survey.is_done and 5 < survey.steps < 30
         assert pages.loaded < 8 + 30 and len(pages.in_use) > 700
-        few = dict(+pages.used), sorted(pages.in_use), pages.free_count
+        few = dict(+pages.used), sorted(pages.in_use), pages.free_count()
         assert few[0] == used and not audit(disk.state)
     monkeypatch.setattr(state, "READ_AHEAD", 1 << 20)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
         pages = disk.state.pages
-        assert pages.has_all and disk.state.survey.is_done
-        assert few == (dict(+pages.used), sorted(pages.in_use), pages.free_count)
+        assert pages.has_all() and disk.state.survey.is_done
+        assert few == (dict(+pages.used), sorted(pages.in_use), pages.free_count())
         births = dict(pages.in_use)
     monkeypatch.setattr(state, "READ_AHEAD", 8)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
@@ -165,7 +165,7 @@ def test_changes_begin_a_checkpoint_before_they_fill_the_memory(
             disk.write(choose.randrange(WIDE), block(1))
             most = max(most, len(disk.state.pages.nodes))
         assert disk.state.checkpoint_number > before + 2
-        assert disk.state.log.used < disk.state.log.size / 16
+        assert disk.state.log.used() < disk.state.log.size / 16
         assert most <= 1.25 * few
 
 
@@ -287,7 +287,7 @@ def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
         disk.state.survey.finish()
         for page, (kind, _) in disk.state.pages.in_use.items():
             disk.state.pages.get(page, kind)
-        assert disk.state.pages.has_all
+        assert disk.state.pages.has_all()
         assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE
 
 
