@@ -8,7 +8,6 @@
  *         else ...
  *         free_request(q);
  *     }
- *
  * docs/traces.md lists the requests. An answer function writes one line with the id of the request
  * to stdout, and flushes it; with several requests in flight (version 2) any thread may call it.
  * Call cut_power() before a crash is answered: what was read before is not answered any more. From a
