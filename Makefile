@@ -71,10 +71,8 @@ proofs: setup ## check all proofs from clean, with every gate; build the certifi
 	  $(MAKE) --no-print-directory -C proofs gates; gates=$$?; wait $$judges && exit $$gates
 	@$(PYTHON) proofs/speed.py
 
-proofs-test: serve-setup ## run the proved disk under power cuts, kills and NBD clients; test the checker and the gates (5 min)
-	@tools/setup proofs
+proofs-test: serve-setup proved-disk ## run the proved disk under power cuts, kills and NBD clients; test the checker and the gates (5 min)
 	@$(MAKE) --no-print-directory -C proofs all
-	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
 	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/proofs $(ARGS)
 
 proved-disk: setup ## build build/proved-disk, a disk extracted from its proof

@@ -70,8 +70,8 @@ def explain(trace: Trace, at: int) -> Verdict:
 
 def no_answer(trace: Trace, at: int) -> Verdict:
     """Return the verdict on an event at which the target failed, or its answer was invalid."""
-    event, failure = trace.events[at], trace.events[at]["failure"]
-    past = event["op"] == "read" and failure["kind"] == "protocol" and _past_the_end(trace, at)
+    failure = trace.events[at]["failure"]
+    past = failure["kind"] == "protocol" and _past_the_end(trace, at)
     return Verdict(
         "fail",
         at,
@@ -84,10 +84,12 @@ def no_answer(trace: Trace, at: int) -> Verdict:
 
 
 def _past_the_end(trace: Trace, at: int) -> bool:
-    """Return whether a read names blocks that the disk does not have."""
-    sizes = [event["blocks"] for event in trace.events[:at] if event["op"] == "create"]
-    event = trace.events[at]
-    return bool(sizes) and event["lba"] + event["count"] > sizes[-1]
+    """Return whether a request names blocks that the disk does not have."""
+    states = model.init(trace.hello)
+    for event in trace.events[:at]:
+        if event["op"] == "create":
+            states = model.step(states, event)
+    return any("out-of-range" in model.faults_of(state, trace.events[at]) for state in states)
 
 
 def unopenable(trace: Trace, at: int) -> Verdict:

@@ -138,7 +138,7 @@ def as_lines(campaign: Campaign, group: list[Failure], last: int | None = LAST) 
     notes = {
         "options": printable(options(shown), ""),
         "flaky": how_often(shown)
-        and f"sent again, it failed {how_often(shown)} times; the answers shown are as they came",
+        and f"sent again, it failed {how_often(shown)} times; a run that failed is shown",
         "found": found_in(group) if len(group) > 1 else "",
         "replay": replay_line(campaign, shown),
         "seed": run_line(campaign, shown) if shown.trace.origin and drawn else "",

@@ -263,7 +263,7 @@ class Requests:
     def _room(self, record: Record, refusable: bool) -> Process[None]:
         """Wait until there is space for an operation: those in flight happen first, or end."""
         state, disk, found = self._state, self._disk, False
-        reserve = spent_on(ROOM)(self._reserve)
+        reserve = spent_on(ROOM)(self._reserve)  # called by `_work`, it is measured already
         while not found:
             if state.in_flight:
                 yield self._until("room", lambda: not state.in_flight)

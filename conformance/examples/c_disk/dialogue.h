@@ -1,7 +1,7 @@
 /* The dialogue of the conformance kit in C or C++: a request per line in, an answer per line out.
  *
- * A request is an object of strings and integers; only `cut` is an object. `wait` and `options`,
- * which come only if `hello` asks for them, are not kept:
+ * A request has strings, integers and one object, `cut`. The fields `wait` and `options`, which come
+ * only if `hello` asks for them, are not kept:
  *     struct request *q;
  *     while ((q = read_request())) {
  *         if (!strcmp(q->op, "flush")) { my_flush(); answer_ok(q); }

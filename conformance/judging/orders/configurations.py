@@ -12,11 +12,11 @@ from conformance.judging.orders.columns import Blocks, Columns
 from conformance.judging.orders.worlds import World
 
 UNSEEN = -2  # stands for every tag that no read returned
-MOST_MARKED = 4096  # views that are kept with their marks
+MOST_HASHED = 4096  # views that are kept with their hashes
 MOST_COMPARED = 64  # configurations with the same steps taken, of which each two are compared
 
 Both = Callable[[Columns, Columns], Columns]
-Marks = dict[int, tuple[Mapping[int, Any], int]]  # id of a view -> the view, and its mark
+Hashes = dict[int, tuple[Mapping[int, Any], int]]  # id of a view -> the view, and its hash
 
 
 class Config(NamedTuple):
@@ -71,22 +71,24 @@ def times_written(events: Iterable[Event]) -> Counter[tuple[int, int]]:
     )
 
 
-def merged(configs: Iterable[Config], both: Both, marks: Marks) -> list[Config]:
+def merged(configs: Iterable[Config], both: Both, hashes: Hashes) -> list[Config]:
     """Return one configuration of those that are alike.
 
     Of those that differ in what may have happened to blocks, `both` makes one where that is
-    exact: they differ in one block, or one has all that the other has. `marks` are those of the
-    views that were seen in calls before."""
+    exact: they differ in one block, or one has all that the other has. `hashes` are those of views
+    that earlier calls have met; this call adds to them."""
     configs = list(configs)
     if len(configs) < 2:
         return configs  # most calls
     different: dict[tuple[Any, ...], dict[Blocks, Config]] = {}
-    views: dict[int, frozenset[tuple[str, int]]] = {}  # by id of the snapshots: most share them
+    snaps: dict[int, frozenset[tuple[str, int]]] = {}  # by their id: most configurations share them
     for config in configs:
         now, saved = config.world
-        if (names := id(now.snaps)) not in views:
-            views[names] = frozenset((name, _mark(view, marks)) for name, view in now.snaps.items())
-        alike = _mark(now.live, marks), views[names], config.done, now.power, now.devices
+        if (these := id(now.snaps)) not in snaps:
+            snaps[these] = frozenset(
+                (name, _hash(view, hashes)) for name, view in now.snaps.items()
+            )
+        alike = _hash(now.live, hashes), snaps[these], config.done, now.power, now.devices
         key = (alike, now.live, now.snaps, saved and saved.snaps)
         different.setdefault(key, {}).setdefault(config.blocks, config)
     found: list[Config] = []
@@ -102,18 +104,17 @@ def merged(configs: Iterable[Config], both: Both, marks: Marks) -> list[Config]:
     return found
 
 
-def _mark(view: Mapping[int, Any], marks: Marks) -> int:
-    """Return a number that two contents of a view seldom have in common; `marks` has those of the
-    views that were seen.
+def _hash(view: Mapping[int, Any], hashes: Hashes) -> int:
+    """Return a number that two contents of a view seldom have in common, and keep it in `hashes`.
 
     The hash of a Map does not tell apart maps in which the same values are in other places, so a
     dictionary would compare a configuration with many others.
     """
-    known = marks.get(id(view))
+    known = hashes.get(id(view))
     if known is None:
-        if len(marks) == MOST_MARKED:
-            marks.clear()
-        known = marks[id(view)] = view, hash(frozenset(view.items()))
+        if len(hashes) == MOST_HASHED:
+            hashes.clear()
+        known = hashes[id(view)] = view, hash(frozenset(view.items()))
     return known[1]
 
 

@@ -32,7 +32,7 @@ from conformance.judging.orders.columns import Blocks, Disks, looked_at, touched
 from conformance.judging.orders.configurations import (
     UNSEEN,
     Config,
-    Marks,
+    Hashes,
     agrees,
     held,
     merged,
@@ -92,7 +92,7 @@ class Search:
             for tag in event["result"]["tags"]
         }
         self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
-        self._marks: Marks = {}
+        self._hashes: Hashes = {}  # of views
         self._mark: Step | None = None  # the mark of the next power cut, once it is chosen
         self._tried = 0  # number of steps called when the mark was last tried
         self._position = self._last_flush = 0  # in the count of calls and answers
@@ -183,7 +183,7 @@ class Search:
         return True
 
     def _merged(self, configs: Iterable[Config]) -> list[Config]:
-        return merged(configs, self._disks.both, self._marks)
+        return merged(configs, self._disks.both, self._hashes)
 
     def _try_mark(self) -> None:
         """Add the configurations in which the mark is set now, after any steps in flight."""

@@ -153,7 +153,8 @@ class Bench:
 
     def bytes_of(self, cause: str) -> int:
         """Return how many bytes were written to all devices under a cause."""
-        return sum(meter[cause].bytes_written for meter in self.disk.meters.values())
+        meters = self.disk.meters.values()
+        return sum(meter.of("bytes_written").get(cause, 0) for meter in meters)
 
     def _ios(self) -> int:
         return self.disk.state.performance.ios + self.disk.state.capacity.ios

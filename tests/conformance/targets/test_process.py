@@ -330,3 +330,33 @@ def test_a_request_waits_only_where_the_target_takes_that(
         assert [event.get("wait") for event in trace.events] == [None, 1 if waits else None, None]
     finally:
         bench.clear()
+
+
+NOTING = """
+import json, sys
+for line in sys.stdin:
+    q = json.loads(line)
+    a = {"ok": True, "id": q.get("id")}
+    if q["op"] == "hello":
+        a |= {"block_size": 512, "crash_profile": None, "capabilities": [], "payload": "tags"}
+        a |= {"protocol": PROTOCOL, "in_flight": 2}
+    elif q["op"] == "read":
+        print("page 7 is damaged", file=sys.stderr, flush=True)
+        a |= {"ok": False, "error": "io-error"}
+    print(json.dumps(a), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("protocol", "together"), [(1, {}), (2, {}), (2, {"overlaps": 1})])
+def test_an_invalid_answer_is_recorded_with_what_was_printed_last(
+    tmp_path: Path, protocol: int, together: dict[str, int]
+) -> None:
+    script = tmp_path / "noting.py"
+    script.write_text(NOTING.replace("PROTOCOL", str(protocol)))
+    bench = Bench(targets.resolve(f"exec:{sys.executable} {script}"))
+    try:
+        read = {"op": "read", "lba": 0, "count": 1, **together}
+        failure = bench.drive([{"op": "create", "blocks": 1}, read], 0, {}).events[-1]["failure"]
+        assert (failure["kind"], failure["output"]) == ("protocol", "page 7 is damaged\n")
+    finally:
+        bench.clear()
