@@ -3,7 +3,11 @@
     PYTHONPATH=.:tests python -P -m support.calls
 
 prints one line per workload, on a disk of 64 MiB on RAID-6 that was filled. The first path may be
-that of another revision.
+that of another revision. With a workload it counts nothing, so that another tool can:
+
+    valgrind --tool=callgrind python -P -m support.calls "random writes" 32 60000
+
+counts instructions. With 0 requests it only makes the disk.
 """
 
 import random
@@ -78,19 +82,26 @@ def requests(
             yield partial(disk.write_many, [(lba, DATA) for lba in lbas])
 
 
-def measure(what: str, together: int, count: int) -> tuple[float, float]:
-    """Return the calls per request of a workload: of Python's functions, and of built-in ones."""
+def workload(what: str, together: int, count: int) -> Iterator[Callable[[], object]]:
+    """Yield the requests of a workload to a new disk that was filled."""
     shm = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder:
         disk = filled(Path(folder))
-        python, built_in = map(
-            sum, zip(*map(calls, requests(disk, what, together, count)), strict=True)
-        )
+        yield from requests(disk, what, together, count)
         disk.abandon()
+
+
+def measure(what: str, together: int, count: int) -> tuple[float, float]:
+    """Return the calls per request of a workload: of Python's functions, and of built-in ones."""
+    python, built_in = map(sum, zip(*map(calls, workload(what, together, count)), strict=True))
     return python / count, built_in / count
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        for request in workload(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])):
+            request()
+        sys.exit()
     print("| requests | in flight | number | calls of Python functions | of built-in functions |")
     print("|---|--:|--:|--:|--:|")
     for what, together, count in WORKLOADS:
