@@ -508,7 +508,7 @@ def printed_statements() -> str:
     """Return what Coq prints as the type of each theorem, and the definitions that they speak
     of."""
     assumed = code(PROOFS / "theories" / "Assumptions.v")
-    bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", assumed, re.S)
+    bundles = re.findall(r"Definition all_\w+ :=(.*?)\]\.", assumed, re.S)
     lines = ["Set Printing Width 100.", "Set Printing Implicit."]
     for text in (*map(code, STATED), assumed):
         lines += re.findall(r"^From .*?\.$", text, re.M | re.S)
@@ -546,10 +546,9 @@ def checked_again() -> str:
     """coqchk, an independent and smaller checker, accepts every compiled file of ours.
 
     It finds no axiom, and nothing that relies on a check that was switched off. What Debian
-    compiled (the standard
-    library, stdpp) it takes as it is. Computations run on the virtual machine, as when the files
-    were built;
-    reducing them term by term would take six times as long."""
+    compiled (the standard library, stdpp) it takes as it is. Computations run on the virtual
+    machine, as when the files were built; reducing them term by term would take six times as long.
+    """
     ours = [part for path in THEORIES for part in ("-norec", f"LogDisk.{path.stem}")]
     done = subprocess.run(
         [
