@@ -35,6 +35,7 @@ from conformance.contract.state import (
     forced,
     possible,
     recorded,
+    without,
 )
 
 __all__ = [
@@ -174,8 +175,8 @@ def _unmap(state: State, event: Event, answer: str) -> States:
     lba, count = event["lba"], event["count"]
 
     def happen() -> State:
-        changes = [(at_lba, ZERO) for at_lba in range(lba, lba + count)]
-        return buffered(state, state.live.update(changes), changes)
+        lbas = range(lba, lba + count)
+        return buffered(state, without(state.live, lbas), [(at_lba, ZERO) for at_lba in lbas])
 
     return _answer(state, answer, out_of_range(state, lba, count), NO_SPACE, happen)
 

@@ -142,7 +142,7 @@ def forced(state: State, live: Blocks, changes: Sequence[tuple[int, int]], answe
     if state.rules.profile == "ack" or state.rules.profile == "block" and not answered:
         return plain  # a block of an image that is open holds an old value or the new one
     images = [
-        image._replace(live=image.live.update(changes), since=_without(image.since, dict(changes)))
+        image._replace(live=image.live.update(changes), since=without(image.since, dict(changes)))
         for image in _images(state.survivors)
     ]
     older = None if answered else plain.survivors
@@ -177,8 +177,12 @@ def _images(newest: Image) -> Iterator[Image]:
         image = image.older
 
 
-def _without(since: Map[int, Any], lbas: Iterable[int]) -> Map[int, Any]:
-    for lba in lbas:
-        if lba in since:
-            since = since.delete(lba)
-    return since
+def without(blocks: Map[int, Any], lbas: Iterable[int]) -> Map[int, Any]:
+    """Return the map without these keys: the same map if it has none of them."""
+    there = [lba for lba in lbas if lba in blocks]
+    if not there:
+        return blocks
+    with blocks.mutate() as left:
+        for lba in there:
+            del left[lba]
+        return left.finish()

@@ -56,8 +56,11 @@ Definition exists_snap (w : world) (n : name) : bool :=
 
 (** ** What the operations make of a world *)
 
+(** A zero is not stored, so that worlds that read the same are equal where no block is open. *)
+Definition put_one (k : positive) (v : V) (m : blocks) : blocks :=
+  if decide (v = zero) then delete k m else <[k := Known v]> m.
 Fixpoint put (k : positive) (data : list V) (m : blocks) : blocks :=
-  match data with [] => m | v :: data => put (Pos.succ k) data (<[k := Known v]> m) end.
+  match data with [] => m | v :: data => put (Pos.succ k) data (put_one k v m) end.
 
 Fixpoint put_since (k : positive) (data : list V) (m : Pmap (list V)) : Pmap (list V) :=
   match data with

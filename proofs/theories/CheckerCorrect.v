@@ -15,7 +15,7 @@ Proof. rewrite find_drop_name. by case_decide. Qed.
 
 Lemma below_put n k data m : blocks_below n m → blocks_below n (put k data m).
 Proof. revert k m. induction data as [|v data IH]; intros k m Hm; cbn; [done|]. apply IH. intros k'.
-  rewrite cell_at_insert. by case_decide. Qed.
+  rewrite cell_at_put_one. by case_decide. Qed.
 
 Lemma wf_cut w ys : wf w → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (cut_to w ys).
 Proof. by intros (? & ? & ?) ?. Qed.

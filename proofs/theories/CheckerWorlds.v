@@ -69,6 +69,15 @@ Qed.
 Lemma data_at_before lba l data : l < lba → data_at lba data l = None.
 Proof. intros. unfold data_at. case_decide; [lia|done]. Qed.
 
+Lemma cell_at_put_one k v m k' : cell_at (put_one k v m) k' = if decide (k' = k) then Known v else cell_at m k'.
+Proof.
+  unfold put_one, cell_at. destruct (decide (v = zero)) as [->|]; case_decide; subst.
+  - by rewrite lookup_delete.
+  - by rewrite lookup_delete_ne.
+  - by rewrite lookup_insert.
+  - by rewrite lookup_insert_ne.
+Qed.
+
 Lemma cell_at_put lba data m l :
   cell_at (put (key lba) data m) (key l) =
   match data_at lba data l with Some v => Known v | None => cell_at m (key l) end.
@@ -76,9 +85,9 @@ Proof.
   revert lba m. induction data as [|v data IH]; intros lba m; cbn [put].
   - unfold data_at. case_decide; by rewrite ?lookup_nil.
   - rewrite key_S, IH, data_at_cons. case_decide as Hl; subst.
-    + rewrite data_at_before by lia. unfold cell_at. by rewrite lookup_insert.
-    + destruct (data_at (S lba) data l); [done|]. unfold cell_at.
-      rewrite lookup_insert_ne; [done|]. intros ?%key_inj. done.
+    + rewrite data_at_before by lia. rewrite cell_at_put_one. by case_decide.
+    + destruct (data_at (S lba) data l); [done|]. rewrite cell_at_put_one.
+      case_decide as Heq; [by apply key_inj in Heq|done].
 Qed.
 
 Lemma since_put lba data (m : Pmap (list V)) l :

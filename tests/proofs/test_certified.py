@@ -105,6 +105,16 @@ def test_refusals_and_failures_are_judged_as_the_model_does(
     ] == [at, at]
 
 
+def test_what_reads_as_before_is_no_further_world() -> None:
+    """Else each power cut in an unmap of zeroes would double the worlds that are followed."""
+    events: list[Event] = [{**CREATE, "blocks": 20}]
+    for lba in range(20):
+        events.append({"op": "unmap", "lba": lba, "count": 1, "result": None})
+        events.append({"op": "crash", "result": OK})
+    trace = Trace({"crash_profile": "ack", "capabilities": ["unmap"]}, events, 1, {})
+    assert [judges()[name]([trace]) for name in judges()] == [[Opinion(None)]] * 2
+
+
 def of_devices(seed: int) -> Trace:
     """Return a trace of devices that fail and come back, with any answers, and one lost read."""
     choose = random.Random(seed)

@@ -333,6 +333,18 @@ def test_too_many_states_are_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("profile", model.PROFILES)
+def test_an_unmap_of_what_is_zero_leaves_one_disk(profile: str) -> None:
+    """Else each one that is cut short would double the disks that are possible."""
+    states = model.init(hello(profile, capabilities=["unmap"]))
+    states = model.step(states, op("create", blocks=8))
+    for index in range(30):
+        states = model.step(states, op("unmap", "unknown-outcome", lba=index % 8, count=1))
+        states = model.step(states, op("unmap", None, lba=index % 8, count=1))
+        states = model.step(states, op("crash"))
+        assert len(states) == 1
+
+
+@pytest.mark.parametrize("profile", model.PROFILES)
 def test_long_histories_stay_linear(profile: str) -> None:
     states = model.init(hello(profile))
     states = model.step(states, op("create", blocks=8))
