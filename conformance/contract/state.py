@@ -182,7 +182,7 @@ def without(blocks: Map[int, Any], lbas: Iterable[int]) -> Map[int, Any]:
     there = [lba for lba in lbas if lba in blocks]
     if not there:
         return blocks
-    with blocks.mutate() as left:
-        for lba in there:
-            del left[lba]
-        return left.finish()
+    left = blocks.mutate()
+    for lba in there:
+        del left[lba]
+    return left.finish()

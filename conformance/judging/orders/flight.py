@@ -1,7 +1,6 @@
 """The steps in flight while the search walks along a trace, and which of them wait for others."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import chain
 
 from conformance.contract.model import ZERO
 from conformance.contract.trace import Event
@@ -17,6 +16,10 @@ class Flight:
         self.open: dict[int, Step] = {}  # by number
         self.of: dict[int, list[Step]] = {}  # index of a request -> its steps, open or not
         self.called = 0  # steps
+        # step -> those that it may have to come after, of the steps up to a number
+        self._before: dict[int, tuple[int, set[int]]] = {}
+        self._changes: dict[int, dict[int, int]] = {}  # index of a request -> LBA -> its step there
+        self._awaited = {index for some in known.later.values() for index in some}
         self._local: dict[int, dict[int, Step]] = {}  # LBA -> those in flight of this block alone
         self._shared: dict[int, Step] = {}  # the others in flight
         # (step, LBA; None: any) -> the called steps that come later, since the last call
@@ -26,12 +29,16 @@ class Flight:
         """Add the steps of a request that is called, with the blocks judged apart that each
         touches.
         """
-        self._later.clear()
         self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
         for step in self.of[index]:
             self.open[step.number] = step
             place = self._local.setdefault(step.blocks[0], {}) if step.local else self._shared
             place[step.number] = step
+        if index in self._awaited:
+            self._later.clear()
+            self._changes[index] = {
+                lba: step.number for step in self.of[index] for lba in live(step.event)
+            }
 
     def answer(self, step: Step) -> None:
         """Take out a step that took effect."""
@@ -40,7 +47,7 @@ class Flight:
 
     def end(self) -> None:
         """Take out all steps."""
-        for steps in (self.open, self._local, self._shared):
+        for steps in (self.open, self._local, self._shared, self._before):
             steps.clear()
 
     def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
@@ -53,18 +60,25 @@ class Flight:
         reached = set(numbers)
         waiting = list(numbers)
         while waiting:
-            current = self.open[waiting.pop()]
-            for number, other in self._near(current):
-                if number not in reached and self.rules.needs(current.event, other.event):
-                    reached.add(number)
-                    waiting.append(number)
+            before = self._may_follow(self.open[waiting.pop()])
+            waiting += before - reached
+            reached |= before
         return reached
 
-    def _near(self, step: Step) -> Iterable[tuple[int, Step]]:
-        """Return the steps in flight that may have to come before this one, by number."""
-        if not step.local:
-            return self.open.items()
-        return chain(self._local[step.blocks[0]].items(), self._shared.items())
+    def _may_follow(self, step: Step) -> set[int]:
+        """Return the steps in flight that this one may have to come after. Of each two steps it is
+        asked only once.
+        """
+        last, before = self._before.get(step.number, (0, set[int]()))
+        before &= self.open.keys()
+        for steps in (self._local[step.blocks[0]], self._shared) if step.local else (self.open,):
+            for number, other in reversed(steps.items()):
+                if number <= last:
+                    break
+                if self.rules.needs(step.event, other.event):
+                    before.add(number)
+        self._before[step.number] = self.called, before
+        return before
 
     def coming(self, lbas: Container[int]) -> dict[int, set[int]] | None:
         """LBA -> the tags that steps in flight may write there; None if it may be any."""
@@ -113,9 +127,8 @@ class Flight:
     def _called_later(self, step: Step, lba: int) -> Iterator[int]:
         if step.event["op"] in ("write", "unmap"):
             for index in self.known.later.get((step.request, lba), ()):
-                for other in self.of.get(index, ()):
-                    if lba in live(other.event):
-                        yield other.number
+                if lba in self._changes.get(index, ()):
+                    yield self._changes[index][lba]
 
     def _some_is_done(self, later: frozenset[int], done: frozenset[int]) -> bool:
         return bool(later) and (not later.isdisjoint(done) or not later <= self.open.keys())

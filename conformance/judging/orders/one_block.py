@@ -95,15 +95,40 @@ class OneBlock:
         key = columns, done, lba, step.number
         made = self._made.get(key)
         if made is None:
-            found = []
-            local = [*self._flight.local(lba, before), step]
-            for ways in self._ways(columns, done, lba, local):
-                found += [one for one in ways if step.number in one.done]
-                ways[:] = [one for one in ways if step.number not in one.done]
+            local = self._flight.local(lba, before)
+            found = (
+                self._ways_to(columns, done, lba, step, local)
+                if local
+                else self._at_once(columns, done, lba, step)
+            )
             made = self._made[key] = self._disks.merged(
                 Column(one.done - {step.number}, one.disk) for one in found
             )
         return made
+
+    def _ways_to(
+        self, columns: Columns, done: frozenset[int], lba: int, step: Step, local: list[Step]
+    ) -> Iterator[Column]:
+        """Yield the columns in which the step has taken effect, some of `local` before it."""
+        for ways in self._ways(columns, done, lba, [*local, step]):
+            for one in ways:
+                if step.number in one.done:
+                    yield one
+            ways[:] = [one for one in ways if step.number not in one.done]
+
+    def _at_once(
+        self, columns: Columns, done: frozenset[int], lba: int, step: Step
+    ) -> Iterator[Column]:
+        """Yield the columns in which the step has taken effect, with no other one before it."""
+        event = on_block(step.event, lba)
+        for one in columns:
+            if step.number in one.done:
+                yield one
+                continue
+            self._budget.take()
+            if not self._flight.too_late(done | one.done, step, lba):
+                for disk in self._disks.after(one.disk, event):
+                    yield Column(one.done, disk)
 
     def _ways(
         self, columns: Columns, done: frozenset[int], lba: int, steps: list[Step]

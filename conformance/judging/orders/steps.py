@@ -123,19 +123,21 @@ class Rules(NamedTuple):
         then `other`: no answer differs, and a power cut may leave as much. A flush comes first: the
         sooner it takes effect, the more a power cut may leave. So does a delete, under `block`.
         Under `prefix` what a power cut leaves is a step of its own (`orders.worlds`)."""
-        changes = [event for event in (one, other) if changing(event)]
-        if not changes:
+        first, second = changing(one), changing(other)
+        if not first and not second:
             return False
-        hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
-        if self.profile == "block" and len(changes) == 2 and not hastens:
-            return True
-        if any(event["op"] in ("snapshot", "delete") for event in changes) and (
-            _name(one) is not None and _name(one) == _name(other)
-        ):
-            return True
-        if any(event["op"] in ("write", "unmap", "revert") for event in changes):
-            first, second = live(one), live(other)
-            return first.start < second.stop and second.start < first.stop
+        if self.profile == "block" and first and second:
+            hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
+            if not hastens:
+                return True
+        ops = (one["op"] if first else "", other["op"] if second else "")
+        if "snapshot" in ops or "delete" in ops:
+            name = _name(one)
+            if name is not None and name == _name(other):
+                return True
+        if "write" in ops or "unmap" in ops or "revert" in ops:
+            mine, others = live(one), live(other)
+            return mine.start < others.stop and others.start < mine.stop
         return False
 
 
