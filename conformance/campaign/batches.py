@@ -40,7 +40,7 @@ IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 IN_A_ROW_ONE_IN = 3
 # Steps of the search for an order of requests in flight together, in a campaign, and so many more
 # for each block of the disk: up to twenty CPU seconds, which few of 100 traces need.
-HURRIED_STEPS, STEPS_OF_A_BLOCK = 60_000, 400
+HURRIED_STEPS, STEPS_OF_A_BLOCK = 30_000, 300
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven

@@ -14,7 +14,7 @@ from conformance.contract import model
 from conformance.contract.model import ZERO
 from conformance.contract.trace import Event, Trace
 from conformance.judging.orders.columns import named_blocks
-from conformance.judging.orders.steps import OF_BLOCKS, cut_profile
+from conformance.judging.orders.steps import OF_BLOCKS, by_block, cut_profile
 
 
 def by_extent(trace: Trace) -> tuple[Trace, Sequence[int]]:
@@ -25,7 +25,7 @@ def by_extent(trace: Trace) -> tuple[Trace, Sequence[int]]:
     size: int = trace.events[0].get("blocks", 0) if trace.events else 0
     if not size or model.answer_of(trace.events[0]) != "ok":
         return trace, ()
-    if trace.hello.get("atomic") == "block" or cut_profile(trace) == "block":
+    if by_block(trace) or cut_profile(trace) == "block":
         return trace, ()
     ranges = [named_blocks(event) for event in trace.events if event["op"] in OF_BLOCKS]
     inside = {(blocks.start, blocks.stop) for blocks in ranges if _is_inside(blocks, size)}

@@ -9,12 +9,12 @@ from conformance.contract.trace import Event, Trace
 from conformance.judging.orders.budget import TooMany
 from conformance.judging.orders.columns import named_blocks
 from conformance.judging.orders.extents import by_extent
-from conformance.judging.orders.steps import OF_BLOCKS, may_be_whole, placed, until
+from conformance.judging.orders.steps import OF_BLOCKS, by_block, may_be_whole, placed, until
 from conformance.judging.orders.walk import Search
 
 # Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
 MOST_STEPS = 400_000  # for one trace, block by block
-WHOLE_STEPS = 20_000  # steps with the whole disk, before blocks are judged apart
+WHOLE_STEPS = 4_000  # steps with the whole disk, before blocks are judged apart
 WHOLE_BLOCKS = 256  # blocks of a disk with which it may be so many: a step looks at all blocks
 APART_STEPS = 200_000  # block by block, after the whole disk
 # At least for each prefix of a trace without an order, to see at which answer it ends.
@@ -38,7 +38,7 @@ class Outcome:
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     """Search for an order in which the contract admits the trace."""
     trace, sizes = by_extent(replace(trace, events=placed(trace.events)))
-    if may_be_whole(trace):
+    if may_be_whole(trace) and not by_block(trace):
         with suppress(TooMany, model.Undecided):
             whole_steps = WHOLE_STEPS * WHOLE_BLOCKS // max(WHOLE_BLOCKS, _blocks(trace))
             return _outcome(trace, Search(trace, min(most_steps, whole_steps), True, sizes))

@@ -101,6 +101,11 @@ def cut_profile(trace: Trace) -> str | None:
     return trace.hello.get("crash_profile") if crashes else None
 
 
+def by_block(trace: Trace) -> bool:
+    """Return whether each block of a request is a step of its own."""
+    return trace.hello.get("atomic") == "block"
+
+
 def may_be_whole(trace: Trace) -> bool:
     """Return whether a power cut leaves the disk as it is: then it is one configuration without
     blocks.

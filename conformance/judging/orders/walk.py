@@ -48,6 +48,7 @@ from conformance.judging.orders.steps import (
     UNDOING,
     Rules,
     Step,
+    by_block,
     changing,
     cut_profile,
     parts_of,
@@ -150,14 +151,10 @@ class Search:
             self._advance(event)  # at once: the sooner it is, the more a power cut may leave
         elif event["op"] == "write":
             tags = [tag if tag in self._seen else UNSEEN for tag in event["tags"]]
-            parts = parts_of({**event, "tags": tags}, self._by_block)
+            parts = parts_of({**event, "tags": tags}, by_block(self.trace))
         else:
-            parts = parts_of(event, self._by_block)
+            parts = parts_of(event, by_block(self.trace))
         self._flight.call(index, ((part, touched(part, self._apart)) for part in parts))
-
-    @property
-    def _by_block(self) -> bool:
-        return self.trace.hello.get("atomic") == "block"
 
     def _answer(self, index: int, event: Event) -> bool:
         """Require that the request has taken effect.
