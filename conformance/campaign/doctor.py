@@ -45,6 +45,7 @@ class Check:
     ok: bool
     detail: str = ""
     hung: bool = False
+    output: str = ""  # what the target printed last, if it ended or hung
 
 
 def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
@@ -110,19 +111,22 @@ def _tried(
     try:
         trace = bench.drive(program, 0, options)
     except Unusable as error:
-        return Check(what, False, error.message)
+        return Check(what, False, error.message, output=error.output)
     at = judge_one(trace).at
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1
     if at is None:
         return _unrefused(what, trace)
     verdict = explain(trace, at)
-    wrong = (
-        verdict.reason
-        if verdict.verdict == "inconclusive"
-        else f"expected {verdict.expected}; came {verdict.actual}"
+    judged = verdict.verdict != "inconclusive"
+    wrong = f"expected {verdict.expected}; came {verdict.actual}" if judged else verdict.reason
+    return Check(
+        what,
+        False,
+        f"{traces.line(trace.events[at])}: {wrong}",
+        verdict.kind == "hang",
+        verdict.reason if judged else "",
     )
-    return Check(what, False, f"{traces.line(trace.events[at])}: {wrong}", verdict.kind == "hang")
 
 
 def _unrefused(what: str, trace: traces.Trace) -> Check:

@@ -48,9 +48,15 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
         click.echo(printable(f"{name:13} will be skipped ({why})"))
     for knob, values in factory.knobs.items():
         click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
+    shown = ""
     for check in checks:
         detail = f": {check.detail}" if check.detail else ""
         click.echo(printable(f"{'ok' if check.ok else 'WRONG':13} {check.what}{detail}"))
+        if check.output and check.output != shown:  # the same panic may end each check
+            shown = check.output
+            click.echo("              it printed")
+            for line in shown.splitlines():
+                click.echo(f"                {printable(line, chr(9))}")
     usable = all(check.ok for check in checks)
     click.echo("usable" if usable else "the target can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])

@@ -9,6 +9,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
+from conformance.campaign.batches import IN_FLIGHT
 from conformance.campaign.results import OUTCOMES, Campaign
 from conformance.programs.swarm import CAPABILITIES
 from conformance.reports.summary import coverage, in_a_row
@@ -62,7 +63,7 @@ def _unlike_the_self_test(campaign: Campaign) -> str:
     if campaign.ops < OPS:
         return f"had traces of {OPS} operations and more"
     if not campaign.usual:
-        return "had power cuts, and more requests in flight"
+        return f"had power cuts and up to {IN_FLIGHT} requests in flight"
     if campaign.faults or kind == "refmodel" and "=" in options:
         return "was of all engines with all options, and injected no faults"
     return ""

@@ -59,6 +59,18 @@ def test_what_is_wrong_at_once_is_said(fault: str, says: str) -> None:
     assert status == 1 and says in output and "will fail" in output
 
 
+def test_what_a_target_printed_before_it_ended_is_shown_once(tmp_path: Path) -> None:
+    source = (EXAMPLES / "dict_disk.py").read_text()
+    write = "    def write(self, lba: int, data: bytes) -> None:\n"
+    assert source.count(write) == 1
+    ends = write + '        raise SystemExit("the map is poisoned")\n'
+    (tmp_path / "disk.py").write_text(source.replace(write, ends))
+    status, output = doctor(f"exec:python3 {tmp_path / 'disk.py'}")
+    assert status == 1 and output.count("exited with status 1") > 1, output
+    assert output.count("\n              it printed\n") == 1, output
+    assert output.count("\n                the map is poisoned\n") == 1, output
+
+
 def test_what_cannot_be_tested() -> None:
     for target in (
         "exec:/nonexistent/engine",

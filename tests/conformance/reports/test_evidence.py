@@ -178,7 +178,7 @@ def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> 
         ({"without": ("snapshot", "unmap")}, "the self-test used snapshot, unmap"),
         ({"skipped": ["device", "fua"]}, "was of engines that offer device, fua"),
         ({"ops": 29}, "had traces of 30 operations and more"),
-        ({"usual": False}, "had power cuts, and more"),
+        ({"usual": False}, "had power cuts and up to 8 requests in flight"),
         ({"target": "refmodel:layout=mirror"}, "of all engines with all options"),
         ({"faults": ("bit-flip",)}, "injected no faults"),
     )
