@@ -19,7 +19,7 @@ from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Extents, Segments
 from refmodel.log_structured.chunks.streams import DestageQueue, Stream, Streams
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cow_btree import Tree
+from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -38,7 +38,7 @@ class ChunkStore:
         self.segments = segments
         self.streams = Streams(geometry.separates_streams)
         self.queues = [DestageQueue() for _ in range(self.streams.count)]  # one for each stream
-        self.middle: Tree[MiddleEntry] = Tree(pages, MapKind.MIDDLE, fanout=geometry.fanout)
+        self.middle = CachedTree[MiddleEntry](pages, MapKind.MIDDLE, fanout=geometry.fanout)
         self.deduplication = Deduplication(pages, geometry.fanout, self.middle)
         self.bank: dict[int, bytes] = {}  # MBA -> data as it will be stored
         self.moving: dict[int, bytes] = {}  # the same, of stored chunks that the cleaner moves
