@@ -84,11 +84,9 @@ def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]
 
     Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
     """
-    size, counts = shape.block_bytes, []
-    for _, data in writes:
-        length = len(data)
-        if length % size or not length:
-            block_count(shape, length)  # it says what is wrong
-        counts.append(length // size)
+    size, lengths = shape.block_bytes, [*map(len, map(DATA, writes))]
+    for length in dict.fromkeys(lengths):  # mostly all are the same
+        block_count(shape, length)
+    counts = [length // size for length in lengths]
     require_ranges(shape, zip(map(LBA, writes), counts, strict=True))
     return counts

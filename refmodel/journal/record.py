@@ -81,6 +81,8 @@ class Record:
     @property
     def extents(self) -> list[tuple[int, int]]:
         """The extents of a record of kind WRITES: LBA and number of blocks of each write."""
+        if self.count == len(self.writes):
+            return [(lba, 1) for lba, _ in self.writes]
         lengths = [*map(len, map(DATA, self.writes))]
         counts = map(floordiv, lengths, repeat(sum(lengths) // self.count))
         return [*zip(map(LBA, self.writes), counts, strict=True)]

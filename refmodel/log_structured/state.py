@@ -178,7 +178,7 @@ class DiskState:
     def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
         if self.views.live_alone():
-            dropped = [mba for mba in mbas if mba is not None]
+            dropped = [*filter(None, mbas)]  # no MBA is 0
         else:
             owns_alone = self.views.owns_alone
             dropped = [

@@ -7,7 +7,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse
+from itertools import compress, filterfalse, repeat
 from typing import Any
 
 from refmodel.array.leg import Leg
@@ -19,7 +19,7 @@ from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Extents, Segments
 from refmodel.log_structured.chunks.streams import DestageQueue, Stream, Streams
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cow_btree import Tree
+from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -38,7 +38,7 @@ class ChunkStore:
         self.segments = segments
         self.streams = Streams(geometry.separates_streams)
         self.queues = [DestageQueue() for _ in range(self.streams.count)]  # one for each stream
-        self.middle: Tree[MiddleEntry] = Tree(pages, MapKind.MIDDLE, fanout=geometry.fanout)
+        self.middle = CachedTree[MiddleEntry](pages, MapKind.MIDDLE, fanout=geometry.fanout)
         self.deduplication = Deduplication(pages, geometry.fanout, self.middle)
         self.bank: dict[int, bytes] = {}  # MBA -> data as it will be stored
         self.moving: dict[int, bytes] = {}  # the same, of stored chunks that the cleaner moves
@@ -140,8 +140,8 @@ class ChunkStore:
         found: list[Any] = [*map(bank.get, mbas)]
         if self._compressor is not None:
             found = [None if data is None else self._compressor.decompress(data) for data in found]
-        in_memory = len(found) - found.count(None)
-        self.banked[cause] += in_memory
+        if in_memory := len(found) - found.count(None):
+            self.banked[cause] += in_memory
         stored: Sequence[Any] = mbas
         if in_memory or None in mbas:
             found = [
@@ -303,10 +303,10 @@ class ChunkStore:
         if self._deduplicates and new:
             for duplicate in self.deduplication.destaged([mba for mba in ordered if mba in bank]):
                 del bank[duplicate]
-        self.destaged_units += sum([units for mba, units in filled if mba in bank])
-        for mba in mbas:
-            if bank.pop(mba, None) is None:
-                moving.pop(mba, None)
+        self.destaged_units += sum(compress(lengths, map(bank.__contains__, mbas)))
+        for waiting in (bank, moving) if moving else (bank,):
+            for _ in map(waiting.pop, mbas, repeat(None)):
+                pass
         self._dequeue(mbas)
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
@@ -327,12 +327,13 @@ class ChunkStore:
 
     def _enqueue(self, streams: list[list[int]], chunks: dict[int, bytes]) -> None:
         """Queue chunks, a list of them for each stream."""
-        unit = self._addressing.unit_bytes
         for stream, mbas in enumerate(streams):
-            if mbas and self._compressor is not None:
-                self.queues[stream].add({mba: len(chunks[mba]) // unit for mba in mbas})
-            elif mbas:
-                self.queues[stream].add(dict.fromkeys(mbas, 1))
+            if not mbas:
+                continue
+            units = dict.fromkeys(mbas, 1)
+            if self._compressor is not None:
+                units = {mba: self._addressing.units_of(chunks[mba]) for mba in mbas}
+            self.queues[stream].add(units)
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -10,7 +10,10 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
 
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c
@@ -33,6 +36,7 @@ SECTION = struct.Struct("<HHHH")
 COVERED = PREFIX.size  # the checksum covers everything from this byte on
 ROOM = PAGE - PREFIX.size - FIELDS.size  # bytes of changes in a page
 ENTRIES = 256  # of a section, at most
+KEY, VALUE = itemgetter(0), itemgetter(1)  # of an entry
 
 Changes = dict[int, Any]  # key -> new value; None: no longer there
 
@@ -62,9 +66,9 @@ def _sections(changes: dict[MapKind, Changes]) -> Iterator[bytes]:
     for kind, changed in changes.items():
         items = iter(changed.items())
         while some := [*islice(items, ENTRIES)]:
-            put = [(key, value) for key, value in some if value is not None]
-            columns: list[Column] = [array("Q", [key for key, _ in put])]
-            values = new_values(kind, 0, [value for _, value in put])
+            put = [entry for entry in some if entry[1] is not None]
+            columns: list[Column] = [array("Q", [*map(KEY, put)])]
+            values = new_values(kind, 0, [*map(VALUE, put)])
             columns += values.columns if isinstance(values, Table) else [values]
             columns.append(array("Q", [key for key, value in some if value is None]))
             wide = [_is_wide(column) for column in columns]
@@ -83,15 +87,19 @@ def _is_wide(column: Column) -> bool:
     """Return whether a column of u64 is stored as it is: differences would not fit, or not save."""
     if column.typecode != "Q":
         return False
-    return len(column) <= 2 or max(column) - min(column) >= 1 << 32
+    if len(column) <= 2:
+        return True
+    numbers = np.frombuffer(column, np.uint64)
+    return bool(numbers.max() - numbers.min() >= 1 << 32)
 
 
 def _narrowed(column: Column) -> list[Column]:
     """Return a column as it is stored: of u64, the smallest one and the differences to it."""
     if column.typecode != "Q":
         return [column]
-    least = min(column)
-    return [array("Q", [least]), array("I", [number - least for number in column])]
+    numbers = np.frombuffer(column, np.uint64)
+    least = numbers.min()
+    return [array("Q", [int(least)]), array("I", (numbers - least).astype(np.uint32).tobytes())]
 
 
 def encode(page: int, number: int, before: int, part: bytes) -> bytes:

@@ -79,23 +79,26 @@ class Tree(Generic[V]):
         keys = values = first = second = root.keys
         for key in wanted:
             at += 1
-            if at >= last or keys[at] != key:  # many ask for neighbours: no walk for these
-                node = root
-                while node.level:
-                    page = node.values[bisect_right(node.keys, key, 1) - 1]
-                    if (child := nodes.get(page)) is None:
-                        node = load(page, kind)
-                    else:
-                        child.used, node = True, child
-                keys, values = node.keys, node.values
-                if pairs:
-                    first, second = values.columns
+            if at >= last or keys[at] != key:  # many ask for neighbours: no search for these
+                if not last or not keys[0] <= key <= keys[-1]:  # perhaps in another leaf
+                    node = root
+                    while node.level:
+                        page = node.values[bisect_right(node.keys, key, 1) - 1]
+                        if (child := nodes.get(page)) is None:
+                            node = load(page, kind)
+                        else:
+                            child.used, node = True, child
+                    keys, values = node.keys, node.values
+                    if pairs:
+                        first, second = values.columns
+                    # the next walk says that what was loaded is used
+                    last = len(keys) if node.used else 0
                 at, size = key - keys[0], len(keys)
-                last = size if node.used else 0  # the next walk says that what was loaded is used
                 if not 0 <= at < size or keys[at] != key:  # some keys are missing before it
                     at = bisect_left(keys, key)
                     if at == size or keys[at] != key:
                         found.append(None)
+                        at -= 1
                         continue
             found.append((first[at], second[at]) if pairs else values[at])
         return found
@@ -132,10 +135,10 @@ class Tree(Generic[V]):
         """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
         if not self._root:
             self._root = self._new(0, [key], [value]).page
-            self._record([key], [value])
+            self._note_put([key], [value])
             return None
         path = self._writable_path(key)
-        self._record([key], [value])
+        self._note_put([key], [value])
         leaf = path[-1]
         at = bisect_left(leaf.keys, key)
         if at < len(leaf.keys) and leaf.keys[at] == key:
@@ -153,7 +156,7 @@ class Tree(Generic[V]):
         if (before := self.get(key)) is None:
             return None
         path = self._writable_path(key)
-        self._record([key], [None])
+        self._note_removed([key])
         at = bisect_left(path[-1].keys, key)
         del path[-1].keys[at], path[-1].values[at]
         self._prune(path)
@@ -173,7 +176,7 @@ class Tree(Generic[V]):
             with self.pages.held():
                 self.load(new)
                 before = self._put_many(new, values)
-        self._record(new, values)
+        self._note_put(new, values)
         return before
 
     def _put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V]:
@@ -245,7 +248,7 @@ class Tree(Generic[V]):
             with self.pages.held():
                 self.load(removed)
                 before = self._remove_many(removed)
-        self._record(removed, repeat(None))
+        self._note_removed(removed)
         return before
 
     def _remove_many(self, removed: list[int]) -> list[V]:
@@ -361,6 +364,14 @@ class Tree(Generic[V]):
             node.used = True
             path.append(node)
         return path, end
+
+    def _note_put(self, keys: Sequence[int], values: Sequence[V]) -> None:
+        """Note that keys were mapped to values."""
+        self._record(keys, values)
+
+    def _note_removed(self, keys: Sequence[int]) -> None:
+        """Note that keys were removed."""
+        self._record(keys, repeat(None))
 
     def _record(self, keys: Iterable[int], values: Iterable[V | None]) -> None:
         if self.changes is not None:

@@ -133,6 +133,10 @@ class PageStore:
         """True if memory for the column of live is left even if every page in use is there."""
         return self.in_use.total + len(self._frozen) <= self._room
 
+    def leaves(self, memory: int) -> bool:
+        """True if so many bytes of memory are left besides that column, with every page there."""
+        return self.in_use.total + len(self._frozen) + memory // NODE_BYTES < self._room
+
     def crowded(self, waiting: Callable[[], int]) -> bool:
         """Return whether nodes that are not on the media leave too little memory for others.
 

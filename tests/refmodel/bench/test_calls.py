@@ -9,8 +9,8 @@ from support.snapshot_calls import of_snapshots
 @pytest.mark.parametrize(
     ("what", "together", "count", "most"),
     [
-        ("random writes", 1, 2000, 104),
-        ("random reads", 1, 2000, 28),
+        ("random writes", 1, 2000, 103),
+        ("random reads", 1, 2000, 27),
         ("random writes", 32, 6400, 6),
     ],
 )

@@ -10,6 +10,8 @@ from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.maps import cached_tree
+from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.logical_map import LiveMap
 from refmodel.log_structured.maps.node import MapKind, checksum_of, decode, encode, is_node
@@ -45,6 +47,28 @@ def test_is_a_map(steps: list[tuple[int, bool]]) -> None:
     assert all(tree.get(key) == model.get(key) for key in range(61))
     if not model:
         assert tree.root == 0 and not tree.pages.in_use
+
+
+@hypothesis.given(
+    st.lists(st.tuples(st.lists(KEYS, unique=True), st.booleans())), st.integers(1, 80)
+)
+def test_a_tree_that_remembers_entries_is_a_map(
+    steps: list[tuple[list[int], bool]], most: int
+) -> None:
+    tree = CachedTree[int](new_pages(), MapKind.LOGICAL, fanout=3)
+    model: dict[int, int] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached_tree, "MOST_KNOWN", most)
+        for number, (keys, put) in enumerate(steps):
+            if put:
+                tree.put_many(sorted(keys), [number] * len(keys))
+                model.update(dict.fromkeys(keys, number))
+            else:
+                tree.remove_many(sorted(model.keys() & {*keys}))
+                model = {key: value for key, value in model.items() if key not in keys}
+            assert tree.get_many(keys) == [*map(model.get, keys)]
+            assert len(tree._known) <= most
+    assert tree.get_many(range(61)) == [*map(model.get, range(61))]
 
 
 @hypothesis.given(st.lists(st.tuples(KEYS, st.sampled_from(["replace", "remove", "merge"]))))

@@ -18,6 +18,7 @@ from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks import chunk_store
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps import logical_map
+from refmodel.log_structured.maps.cached_tree import KNOWN_BYTES, MOST_KNOWN
 from refmodel.log_structured.maps.page_store import LEAST_CLEAN, MISS, NODE_BYTES
 from support.disks import block
 
@@ -125,6 +126,19 @@ def test_live_remembers_blocks_only_in_memory_that_the_nodes_leave(wide: Path) -
         for left, remembered in ((column, 2), (column - 1, 0), (column, 1)):
             disk.limit_memory((pages.used_count + LEAST_CLEAN + left) * NODE_BYTES)
             assert disk.read(6) and len(list(live.remembered())) == remembered
+
+
+def test_the_middle_map_remembers_entries_only_in_memory_that_nodes_and_column_leave(
+    folder: Path,
+) -> None:
+    with closing(LogStructuredDisk.open(folder, sync=False)) as disk:
+        pages, middle = disk.state.pages, disk.state.chunks.middle
+        least = pages.used_count + LEAST_CLEAN + -(-pages.column_bytes // NODE_BYTES) + 1
+        entries = KNOWN_BYTES * MOST_KNOWN // NODE_BYTES
+        for left, remembers in ((entries, True), (entries - 1, False), (entries, True)):
+            disk.limit_memory((least + left) * NODE_BYTES)
+            middle._known.clear()
+            assert disk.read(7) and len(middle._known) == remembers
 
 
 def test_opening_reads_few_nodes_and_the_survey_finds_the_others(
