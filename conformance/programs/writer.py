@@ -8,7 +8,7 @@ from conformance.contract.source import rarely
 from conformance.programs import swarm
 from conformance.programs.power_cuts import CUTTABLE
 from conformance.programs.requests import Request, RequestWriter
-from conformance.programs.situation import BACK, DEGRADED
+from conformance.programs.situation import ABSENT, BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
@@ -31,6 +31,7 @@ END_ONE_IN = 6  # writes of several blocks: the first or the last of them is rea
 ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
+ENDS_ONE_IN = 2  # outages of more devices than are tolerated: all return before an opening
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -242,6 +243,8 @@ class Writer(RequestWriter):
             self._leave_alone_now_and_then(ALONE_ONE_IN)
         else:
             self._requests.append(request)
+            if kind == "fail" and self._beyond():
+                self._end_outage_now_and_then()
             if kind == "write":
                 self._pick_apart(request)
                 self._read_an_end(request)
@@ -276,6 +279,17 @@ class Writer(RequestWriter):
         self._add(self._one_of(kinds), cut=cut)
         if not cut:
             self._crash()
+
+    def _end_outage_now_and_then(self) -> None:
+        """Let all devices that are away return, while the disk stays open, and settle: nothing is
+        missing then, though too many were away.
+        """
+        failed = self._now.failed
+        if {*failed.values()} <= {ABSENT, BACK} and rarely(self._choose, ENDS_ONE_IN):
+            for _ in range(sum(mode == ABSENT for mode in failed.values())):
+                self._add("return")
+            self._add("settle")
+            self._read_back()
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what

@@ -291,3 +291,14 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
             opened += re.search("^w[wr]*sr?k?o+r?w+s", ops) is not None
             stored += re.search("d[wk]*kw+kw", ops) is not None
     assert opened > 4 and stored > 1, (opened, stored)
+
+
+def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
+    ended = 0
+    for seed in range(300):
+        program = generate.program(random.Random(seed), hello, 30, cuts=True)
+        letters = {"fail": "f", "return": "r", "settle": "s", "read": ""}
+        steps = "".join(letters.get(one["op"], ".") for one in program)
+        ended += "ffrrs" in steps
+    assert ended > 20, ended
