@@ -31,7 +31,7 @@ END_ONE_IN = 6  # writes of several blocks: the first or the last of them is rea
 ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
-ENDS_ONE_IN = 2  # outages of more devices than are tolerated: all return before an opening
+TOO_MANY_ONE_IN = 5  # times that devices are taken away: one more than is tolerated
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -199,10 +199,33 @@ class Writer(RequestWriter):
     def _take_away(self) -> None:
         """Let as many devices fail as are tolerated, often next to a recovery, and read what is
         left."""
+        if not self._now.failed and rarely(self._choose, TOO_MANY_ONE_IN):
+            self._take_too_many_away()
+            return
         before, behind = self._one_of(BEFORE), self._one_of(BEHIND)
         for kind in (*before, *["fail"] * self._array.tolerates, *behind):
             if NEEDS[kind] in self._capabilities:
                 self._add(kind)
+        self._read_back()
+
+    def _take_too_many_away(self) -> None:
+        """Let one device more be absent than is tolerated. Then all return, mostly while the disk
+        stays open, and it settles: nothing is missing.
+        """
+        devices = [*range(self._array.devices)]
+        devices.sort(key=lambda device: self._upto(1000))
+        away = devices[: self._array.tolerates + 1]
+        for device in away:
+            self._now.fail(device, ABSENT)
+            self._requests.append({"op": "fail", "device": device, "mode": ABSENT})
+        if "crash" in self._kinds and self._upto(3) == 0:
+            self._crash()
+        away.sort(key=lambda device: self._upto(1000))
+        for device in away:
+            self._now.bring_back(device)
+            self._requests.append({"op": "return", "device": device})
+        self._now.settle()
+        self._requests.append({"op": "settle"})
         self._read_back()
 
     def _repeat(self, most: int) -> None:
@@ -243,8 +266,6 @@ class Writer(RequestWriter):
             self._leave_alone_now_and_then(ALONE_ONE_IN)
         else:
             self._requests.append(request)
-            if kind == "fail" and self._beyond():
-                self._end_outage_now_and_then()
             if kind == "write":
                 self._pick_apart(request)
                 self._read_an_end(request)
@@ -279,17 +300,6 @@ class Writer(RequestWriter):
         self._add(self._one_of(kinds), cut=cut)
         if not cut:
             self._crash()
-
-    def _end_outage_now_and_then(self) -> None:
-        """Let all devices that are away return, while the disk stays open, and settle: nothing is
-        missing then, though too many were away.
-        """
-        failed = self._now.failed
-        if {*failed.values()} <= {ABSENT, BACK} and rarely(self._choose, ENDS_ONE_IN):
-            for _ in range(sum(mode == ABSENT for mode in failed.values())):
-                self._add("return")
-            self._add("settle")
-            self._read_back()
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what
