@@ -295,10 +295,11 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
 
 def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
-    ended = 0
+    ended = relapsed = 0
     for seed in range(300):
         program = generate.program(random.Random(seed), hello, 30, cuts=True)
-        letters = {"fail": "f", "return": "r", "settle": "s", "read": ""}
-        steps = "".join(letters.get(one["op"], ".") for one in program)
-        ended += "ffrrs" in steps
-    assert ended > 20, ended
+        letters = {"fail": "f", "return": "r", "settle": "s", "read": "", "write": "w"}
+        steps = "".join(letters.get(one["op"], ".") + str(one.get("device", "")) for one in program)
+        ended += re.search(r"f(\d)w*\.?f\dr\d(f\dr\d)?r\ds", steps) is not None
+        relapsed += re.search(r"f(\d)w*\.?f\dr\1f\1r\dr\ds", steps) is not None
+    assert ended > 20 and relapsed > 10, (ended, relapsed)
