@@ -1,5 +1,5 @@
 """Promises of a target beyond the contract of the specs: `scrub` finds no problem, `holds` blocks
-fit, devices fail and return on request, and spares replace failed devices.
+fit, devices fail and return on request, spares replace failed devices, and outages end.
 
 A target that declares `scrub` verifies itself; a problem that it reports while every device is
 there is a failure. Some devices may go wrong meanwhile, no more than it tolerates: then what it
@@ -23,6 +23,7 @@ from conformance.contract.devices import OPEN, beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
 from conformance.judging.orders.configurations import held, times_written
 from conformance.judging.orders.steps import placed
+from conformance.judging.outages import unended
 from conformance.judging.spares import unreplaced
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
@@ -76,8 +77,8 @@ def broken(trace: Trace, held_before: Mapping[int, int] = EMPTY) -> Broken | Non
     scrubbed = _scrubbed(trace)
     taken = promised.get("snapshots", trace.hello.get("snapshots"))
     refused = _refused(trace, most, taken, held_before) if most is not None else None
-    promises = (scrubbed, refused, _kept_device(trace), _without_fault(trace), _rebuilt(trace))
-    found = [one for one in promises if one is not None]
+    promises = (scrubbed, refused, _kept_device(trace), _without_fault(trace))
+    found = [one for one in (*promises, *_wrongly_lost(trace)) if one is not None]
     return min(found, key=lambda one: one.at, default=None)
 
 
@@ -225,15 +226,17 @@ def _without_fault(trace: Trace) -> Broken | None:
     return None
 
 
-def _rebuilt(trace: Trace) -> Broken | None:
-    """Return the first read that was refused though spares stand in for devices that failed."""
-    index = unreplaced(trace)
-    if index is None:
-        return None
-    said = (trace.events[index]["result"] or {}).get("message", "")
-    return Broken(
-        index, "lost-data", "ok: spares stand in for devices that failed", f"data-lost ({said})"
-    )
+def _wrongly_lost(trace: Trace) -> Iterator[Broken]:
+    """Yield the first read that was refused though spares stand in for devices that failed, and the
+    first `settle` that was though all devices are back.
+    """
+    for index, why in (
+        (unreplaced(trace), "spares stand in for devices that failed"),
+        (unended(trace), "every device that was absent is back"),
+    ):
+        if index is not None:
+            said = (trace.events[index]["result"] or {}).get("message", "")
+            yield Broken(index, "lost-data", f"ok: {why}", f"data-lost ({said})")
 
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, int]]:

@@ -12,8 +12,6 @@
   and other failures come while some are away, catch up or are rebuilt.
 """
 
-from collections.abc import Sequence
-
 from conformance.contract.source import rarely
 from conformance.programs.power_cuts import CUTTABLE
 from conformance.programs.situation import ABSENT, BACK, DEGRADED
@@ -42,7 +40,7 @@ CATCHING_UP = (
     *("write",) * 3,
     *("crash", "checkpoint", "settle", "other"),
 )
-BEYOND = (*("come back",) * 3, "crash", "settle")
+BEYOND = (*("come back",) * 3, "fail", "crash", "settle")
 OTHER = ("long write", "restart", "tick", "clean", "snapshot", "delete", "revert")
 ROAMED = (1, 1, 2, 5, 20)  # writes of one such step
 CUT_ONE_IN = 4  # such steps
@@ -128,11 +126,9 @@ class DevicesWriter(SnapshotsWriter):
     def _relapse(self) -> None:
         """Let the devices that are back go away again before they have caught up, and return."""
         back = self._back()
-        self._go(back)
+        self._leave(back)
         self._miss_some()
-        for device in back:
-            self._now.bring_back(device)
-            self._requests.append({"op": "return", "device": device})
+        self._come_back(back)
 
     def _exchange(self) -> None:
         """Let devices miss something and come back; then let so many others be absent that little
@@ -148,12 +144,10 @@ class DevicesWriter(SnapshotsWriter):
             back, others = self._back(), self._sound()
             others.sort(key=lambda device: self._upto(1000))
             others = others[: 1 + self._upto(self._array.tolerates)]
-            self._go(others)
+            self._leave(others)
             self._open()
-            self._go([device for device in back if self._upto(3)])
-            for device in others:
-                self._now.bring_back(device)
-                self._requests.append({"op": "return", "device": device})
+            self._leave([device for device in back if self._upto(3)])
+            self._come_back(others)
             if self._upto(1):
                 self._open()
             self._requests.append({"op": "settle"})  # it may be refused
@@ -223,7 +217,7 @@ class DevicesWriter(SnapshotsWriter):
                 self._now.fail(device, DEGRADED)
                 self._requests.append({"op": "fail", "device": device, "mode": DEGRADED})
                 return
-        self._go([device])
+        self._leave([device])
 
     def _take_one_back(self, cut: bool = False) -> None:
         """Let one of the devices that are away come back."""
@@ -242,12 +236,6 @@ class DevicesWriter(SnapshotsWriter):
         """Return how the next of the devices that failed comes back."""
         absent = ABSENT in self._now.failed.values()
         return "return" if absent and self._upto(3) else "replace"
-
-    def _go(self, devices: Sequence[int]) -> None:
-        """Let devices be absent, also where that is more than is tolerated."""
-        for device in devices:
-            self._now.fail(device, ABSENT)
-            self._requests.append({"op": "fail", "device": device, "mode": ABSENT})
 
     def _cut_short(self) -> None:
         """Let the power fail in the middle of a change, or next to the last one."""

@@ -2,13 +2,13 @@
 operation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from conformance.contract.source import rarely
 from conformance.programs import swarm
 from conformance.programs.power_cuts import CUTTABLE
 from conformance.programs.requests import Request, RequestWriter
-from conformance.programs.situation import BACK, DEGRADED
+from conformance.programs.situation import ABSENT, BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
@@ -31,6 +31,8 @@ END_ONE_IN = 6  # writes of several blocks: the first or the last of them is rea
 ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
+TOO_MANY_ONE_IN = 4  # times that devices are taken away: one more than is tolerated
+MISSED = (0, 1, 1, 3)  # writes that the first of these misses
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -198,11 +200,51 @@ class Writer(RequestWriter):
     def _take_away(self) -> None:
         """Let as many devices fail as are tolerated, often next to a recovery, and read what is
         left."""
+        if not self._now.failed and rarely(self._choose, TOO_MANY_ONE_IN):
+            self._take_too_many_away()
+            return
         before, behind = self._one_of(BEFORE), self._one_of(BEHIND)
         for kind in (*before, *["fail"] * self._array.tolerates, *behind):
             if NEEDS[kind] in self._capabilities:
                 self._add(kind)
         self._read_back()
+
+    def _take_too_many_away(self) -> None:
+        """Let one device more be absent than is tolerated, the first one often for some writes,
+        which are often stored. Mostly one comes and goes meanwhile. Then all return, mostly while
+        the disk stays open, and it settles: nothing is missing.
+        """
+        devices = [*range(self._array.devices)]
+        devices.sort(key=lambda device: self._upto(1000))
+        away = devices[: self._array.tolerates + 1]
+        self._leave(away[:1])
+        for _ in range(self._one_of(MISSED)):
+            self._write_at(self._upto(self._blocks - 1))
+        if "clean" in self._capabilities and self._upto(1):
+            self._requests.append({"op": "checkpoint"})
+        self._leave(away[1:])
+        if "crash" in self._kinds and self._upto(3) == 0:
+            self._crash()
+        if self._upto(2):
+            coming = [self._one_of((away[0], self._one_of(away)))]
+            self._come_back(coming)
+            self._leave(coming)
+        away.sort(key=lambda device: self._upto(1000))
+        self._come_back(away)
+        self._now.settle()
+        self._requests.append({"op": "settle"})
+        self._read_back()
+
+    def _leave(self, devices: Sequence[int]) -> None:
+        """Let devices be absent, also where that is more than is tolerated."""
+        for device in devices:
+            self._now.fail(device, ABSENT)
+            self._requests.append({"op": "fail", "device": device, "mode": ABSENT})
+
+    def _come_back(self, devices: Sequence[int]) -> None:
+        for device in devices:
+            self._now.bring_back(device)
+            self._requests.append({"op": "return", "device": device})
 
     def _repeat(self, most: int) -> None:
         """Repeat a few operations, at most `most` of them in all, so that counters wrap."""

@@ -31,12 +31,14 @@ def _unmapped(disk: Disk, view: str | None) -> list[str]:
 
 
 def _cached(disk: Disk) -> list[str]:
+    """Look at the cache of each host: also where the virtual machine moves to."""
     if not isinstance(disk, CachedDisk):
         return []
-    runs = groupby(range(disk.geometry.blocks), disk.cache.flash.hit)
-    extents = [[*run] for is_held, run in runs if is_held]
     return [
         f"{len(lbas)} blocks from {lbas[0]}: the cache differs from the disk"
-        for lbas in extents
-        if disk.cache.flash.read(lbas[0], len(lbas)) != disk.disk.read(lbas[0], len(lbas))
+        for flash in disk.cache.caches
+        for is_held, run in groupby(range(disk.geometry.blocks), flash.hit)
+        if is_held
+        for lbas in [[*run]]
+        if flash.read(lbas[0], len(lbas)) != disk.disk.read(lbas[0], len(lbas))
     ]

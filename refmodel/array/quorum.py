@@ -11,6 +11,7 @@ too.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -60,6 +61,18 @@ class Quorum:
     def term(self) -> int:
         """The term of the newest record."""
         return self._record.sequence >> TERM_SHIFT
+
+    @property
+    def record(self) -> Membership:
+        """The newest record; nobody may change it."""
+        return self._record
+
+    def lacking(self) -> int:
+        """Return how many of the voters that are present lack the newest record."""
+        page = records.encode(self._record)
+        with suppress(OSError):
+            return sum(not records.is_on(one.device, page, one.base) for one in self._seats())
+        return 0  # a device is about to be found absent
 
     def require(self) -> None:
         """Raises DataLost unless more than half of the voters are present."""

@@ -41,13 +41,13 @@ class ReadCache:
 
     def empty(self) -> None:
         """Empty the cache, on every host."""
-        for flash in self._caches:
+        for flash in self.caches:
             flash.empty()
 
     def forget(self, blocks: range) -> None:
         """Take blocks out of the cache, on every host. Blocks beyond the disk are ignored."""
         last = min(blocks.stop, self._geometry.blocks)
-        for flash in self._caches if 0 <= blocks.start < last else ():
+        for flash in self.caches if 0 <= blocks.start < last else ():
             flash.invalidate(blocks.start, last - blocks.start)
 
     def fill(self, lba: int, data: bytes) -> None:
@@ -90,7 +90,7 @@ class ReadCache:
 
     def close(self) -> None:
         """Let go of the cache, on every host."""
-        for flash in self._caches:
+        for flash in self.caches:
             flash.empty()
             flash.close()
 
@@ -184,7 +184,8 @@ class ReadCache:
     # How it is done.
 
     @property
-    def _caches(self) -> list[Flash]:
+    def caches(self) -> list[Flash]:
+        """The cache of each host: the one that the virtual machine runs on first."""
         return [self.flash] if self._copy is None else [self.flash, self._copy]
 
     def _destination(self) -> Flash:

@@ -4,6 +4,7 @@ Without checksums it cannot tell which piece is wrong. So the data is taken as i
 made to agree with it.
 """
 
+from refmodel.array.audit import audit
 from refmodel.inplace.disk import InPlaceDisk
 
 
@@ -20,4 +21,5 @@ def check(disk: InPlaceDisk) -> tuple[list[str], int]:
         for stripe in range(disk.geometry.stripes)
         if leg.verify(stripe, [], "scrub")[0]
     ]
+    problems += audit(disk.array)
     return (problems, disk.geometry.stripes) if disk.array.redundant else ([], 0)

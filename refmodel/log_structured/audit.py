@@ -5,6 +5,7 @@ It walks everything and changes nothing. It is for tests, for scrub, and for cha
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import lt
 from typing import Any
 
 from refmodel.log_structured.chunks.deduplication import ALIAS, target_of
@@ -17,7 +18,7 @@ def audit(state: DiskState) -> list[str]:
 
     Reclaim may be under way, and dropped chunks may still be in the maps.
     """
-    parts = (_live, _chunks, _sharing, _segments, _pages)
+    parts = (_live, _chunks, _queues, _sharing, _segments, _victims, _stored, _pages, _shapes)
     return [wrong for part in parts for wrong in part(state)]
 
 
@@ -53,6 +54,24 @@ def _chunks(state: DiskState) -> Iterator[str]:
         yield f"chunks {sorted(missing)} are dropped and stored nowhere"
     if astray := set(state.chunks.moving) - stored:
         yield f"chunks {sorted(astray)} are moving and stored nowhere"
+
+
+def _queues(state: DiskState) -> Iterator[str]:
+    """Yield where the queues lack what is to be destaged, or have anything else."""
+    chunks = state.chunks
+    if not all(queue.counts_right for queue in chunks.queues):
+        yield "the queues do not count what is to be destaged"
+    queued = [mba for queue in chunks.queues for mba, _ in queue.items()]
+    if len(queued) != len({*queued}):
+        yield "chunks are queued twice"
+    there = chunks.bank.keys() | chunks.moving.keys()
+    if astray := {*queued} - there:
+        yield f"chunks {sorted(astray)} are queued and not in memory"
+    wait = chunks.moving.keys() if state.geometry.deduplication else there
+    if lost := wait - {*queued}:
+        yield f"chunks {sorted(lost)} are in memory and not queued"
+    if state.geometry.deduplication and chunks.deduplication.known() != chunks.bank.keys():
+        yield "the chunks of the bank are not those that are compared"
 
 
 def _sharing(state: DiskState) -> Iterator[str]:
@@ -103,6 +122,29 @@ def _segments(state: DiskState) -> Iterator[str]:
         )
 
 
+def _victims(state: DiskState) -> Iterator[str]:
+    """Yield segments that will never be cleaned, though what lives in them does not fill them."""
+    segments = state.segments
+    yield from segments.victims.contradictions()
+    for segment, use in segments.sealed.items():
+        found = segments.victims.usage(segment)
+        if found is not None and found != (use.live, use.filled):
+            yield f"segment {segment} is to be cleaned as one that it is not"
+        elif found is None and use.live < segments.units:
+            living = state.chunks.living(segment).keys()
+            if living - state.chunks.moving.keys() - {*state.chunks.dropped}:
+                yield f"segment {segment} is not to be cleaned"
+
+
+def _stored(state: DiskState) -> Iterator[str]:
+    """Yield where the stored tables say something else than memory."""
+    if wrong := state.segments.stored_otherwise():
+        yield f"the usage of segments {wrong} is stored otherwise"
+    if wrong := state.views.stored_otherwise():
+        yield f"views {wrong} are stored otherwise"
+    yield from state.pages.contradictions()
+
+
 def _pages(state: DiskState) -> Iterator[str]:
     """Yield reachable pages that are not in use, unreachable marked pages that are, and a number
     of pages of which nobody knows.
@@ -141,3 +183,41 @@ def reach(tree: Tree[Any], page: int, low: int, end: int, reachable: set[int]) -
         child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
         if child_end > low:
             reach(tree, child, low, child_end, reachable)
+
+
+def _shapes(state: DiskState) -> Iterator[str]:
+    """Yield nodes whose keys are not in order, or not where the node above says, and levels that
+    do not follow each other.
+    """
+    seen: set[int] = set()
+    for tree in state.service_maps:
+        yield from _shape(tree, tree.root, (0, LAST), 0, seen)
+    for view in state.views.by_id.values():
+        yield from _shape(view.map, view.map.root, (0, LAST), view.cursor, seen)
+
+
+def _shape(
+    tree: Tree[Any], page: int, bounds: tuple[int, int], cursor: int, seen: set[int]
+) -> Iterator[str]:
+    """Yield what is wrong with the keys of a page, and of those below that lead to keys from
+    `cursor` on.
+    """
+    if not page or page in seen:
+        return
+    seen.add(page)
+    node = tree.pages.get(page, tree.kind, "scrub")
+    low, end = bounds
+    keys = node.keys
+    if not keys or not low <= keys[0] <= keys[-1] < end or not all(map(lt, keys, keys[1:])):
+        yield f"the keys of page {page} are not in order, or not from {low} to {end}"
+        return
+    if len(keys) > tree.most_entries(node.level):
+        yield f"page {page} has {len(keys)} entries"
+    for at, child in enumerate(node.values if node.level else ()):
+        child_end = keys[at + 1] if at + 1 < len(keys) else end
+        if child_end <= cursor:
+            continue
+        if tree.pages.get(child, tree.kind, "scrub").level != node.level - 1:
+            yield f"page {child} is not of the level below page {page}"
+            return
+        yield from _shape(tree, child, (keys[at], child_end), cursor, seen)

@@ -7,16 +7,33 @@ disk is open.
 
 import operator
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+from refmodel.array import audit as array_audit
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
 from refmodel.core.errors import DataLost, DiskError, HostRefused
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.log_structured.audit import audit
+from refmodel.log_structured.chunks.deduplication import ALIAS
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.resync import chunk_checks, page_check
+from refmodel.log_structured.state import DiskState
+
+# What a checkpoint says of a moment at which nothing is in flight, and nothing waits.
+DESCRIBED = (
+    "number",
+    "log_tail",
+    "log_sequence",
+    "log_generation",
+    "next_view",
+    "first_unused_page",
+    "first_unused_segment",
+    "sealed",
+    "live",
+    "pages",
+)
 
 
 @dataclass
@@ -41,10 +58,11 @@ def scrub(disk: LogStructuredDisk) -> Findings:
     if disk.array.writable:
         try:
             disk.checkpoint()
+            found.contradictions += _newest_slot(state)
         except HostRefused:
             pass  # everything that can be read is verified
         except DiskError as error:
-            found.contradictions.append(f"no checkpoint can be taken: {error}")
+            found.contradictions.append(f"no checkpoint can be taken, or read: {error}")
     try:
         for member in disk.array.members:
             found.verified["label"] += member.reachable
@@ -92,9 +110,39 @@ def scrub(disk: LogStructuredDisk) -> Findings:
             names = [f"chunk {mba}" for mba in state.chunks.living(segment)]
             verify("chunk", state.capacity, segment, chunk_checks(state, segment), names)
         state.update_maps()
-        found.contradictions = audit(state)
+        found.contradictions += _unseen(found, state)
+        found.contradictions += audit(state) + array_audit.audit(disk.array)
     except DataLost as lost:
         found.contradictions.append(f"the maps cannot be walked: {lost}")
     state.performance.flush("scrub")
     state.capacity.flush("scrub")
     return found
+
+
+def _newest_slot(state: DiskState) -> list[str]:
+    """Return what the slot of the checkpoint that was just taken says otherwise than memory.
+
+    Nothing is in flight.
+    """
+    newest = checkpoints.slots(state.performance)[:1]
+    now = replace(state.describe(), number=state.checkpoint_number)
+    return [
+        f"the newest checkpoint has {name} {getattr(slot, name)}, and memory {getattr(now, name)}"
+        for slot in newest
+        for name in DESCRIBED
+        if getattr(slot, name) != getattr(now, name)
+    ] or ([] if newest else ["there is no checkpoint"])
+
+
+def _unseen(found: Findings, state: DiskState) -> list[str]:
+    """Return what this scrub has not looked at, though the maps say that it is stored."""
+    stored = {
+        "checkpoint": min(2, state.checkpoint_number),
+        "page": state.pages.used_count - len(state.pages.dirty) - state.pages.frozen_count,
+        "chunk": sum(not pba & ALIAS for _, (pba, _) in state.chunks.middle.items()),
+    }
+    return [
+        f"{found.verified[what]} of {number} were verified: {what}"
+        for what, number in stored.items()
+        if state.array.redundant and found.verified[what] < number
+    ]

@@ -4,7 +4,7 @@ with what is in memory. It changes nothing: there are no copies to repair from.
 
 from array import array
 
-from refmodel.redolog.descriptor import BASE
+from refmodel.redolog.descriptor import BASE, newest
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.redolog.geometry import (
     ENTRY_BYTES,
@@ -14,13 +14,15 @@ from refmodel.redolog.geometry import (
     TABLE_SECTORS,
     RedoLogGeometry,
 )
-from refmodel.redolog.layer import UNMAPPED
+from refmodel.redolog.layer import UNMAPPED, Delta
 from refmodel.redolog.store import METADATA
 
 
 def check(disk: RedoLogDisk) -> tuple[list[str], int]:
     """Return what is wrong, one line each, and how many grain tables were compared."""
     problems, tables = [], 0
+    if newest(disk.store) != disk.tree.descriptor:
+        problems.append("the newest descriptor is not the one in memory")
     for slot in sorted(disk.tree.descriptor.used - {BASE}):
         found, compared = _of_layer(disk, slot)
         problems += [f"layer {slot}: {problem}" for problem in found]
@@ -41,10 +43,13 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> tuple[list[str], int]:
         offset = start + location * SECTOR
         return array("I", disk.store.read(METADATA, offset, sectors * SECTOR, "scrub"))
 
+    layer = disk.tree.layers[slot]
+    assert isinstance(layer, Delta)
     problems = []
     used = [(0, geometry.directory_sectors)]
     sectors: dict[int, array[int]] = {}  # sectors of tables: offset on the device -> entries
-    tables = [*filter(None, read(0, geometry.directory_sectors))]
+    directory = read(0, geometry.directory_sectors)
+    tables = [*filter(None, directory)]
     for location in tables:
         used.append((location, TABLE_SECTORS))
         if location + TABLE_SECTORS > geometry.layer_sectors:
@@ -61,6 +66,10 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> tuple[list[str], int]:
         end = max(end, location + length)
     if end > geometry.layer_sectors:
         problems.append(f"sector {end - 1} is used, but the layer has {geometry.layer_sectors}")
+    elif (free := layer.first_free) is not None and free < end:
+        problems.append(f"sector {free} counts as free, and sector {end - 1} is used")
+    if layer.directory != directory:
+        problems.append("the directory in memory differs from the device")
     held = disk.tree.tables.held(start, start + geometry.layer_bytes)
     for offset in sorted(
         offset for offset, entries in held.items() if sectors.get(offset) != entries

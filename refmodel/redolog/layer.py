@@ -81,6 +81,16 @@ class Delta:
         self._scanned = geometry.directory_sectors  # `_free` at the last read of the tables
         self._gaps: list[tuple[int, int]] | None = None  # below it: first sector, and how many
 
+    @property
+    def directory(self) -> "array[int]":
+        """The location of each grain table, 0 of one that does not exist; not to be changed."""
+        return self._directory
+
+    @property
+    def first_free(self) -> int | None:
+        """The first sector behind all that is in use; None if it is not known yet."""
+        return self._free
+
     def begin(self, cause: str) -> None:
         """Make the region an empty layer. The layer counts once a descriptor names it."""
         self._cache.forget(self._start, self._start + self._geometry.layer_bytes)

@@ -101,6 +101,10 @@ class Deduplication:
         """Return whether another chunk of the bank has the same data, as far as it is compared."""
         return mba in self._primary_of or bool(self._duplicates.get(mba))
 
+    def known(self) -> set[int]:
+        """Return the chunks of the bank that it knows: new ones, primaries and duplicates."""
+        return {*self._new, *self._fingerprints, *self._primary_of}
+
     # In segments.
 
     def destaged(self, mbas: list[int]) -> list[int]:

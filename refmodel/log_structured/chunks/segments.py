@@ -193,6 +193,17 @@ class Segments:
         """Number of segments whose entry in the stored table is out of date."""
         return len(self._changed)
 
+    def stored_otherwise(self) -> list[int]:
+        """Return the segments of which the stored table says something else than memory, though
+        their entry is not out of date. Raises DataLost.
+        """
+        stored = dict(self.table.items())
+        known = {at: use[:2] for at, use in self.sealed.items()}
+        unclear = {*self._changed} | ({*self._unknown} - self._learned)
+        return sorted(
+            at for at in (stored.keys() | known.keys()) - unclear if stored.get(at) != known.get(at)
+        )
+
     def store(self, most: int | None = None) -> None:
         """Bring the stored usage table up to date, at most `most` entries, or all.
 

@@ -83,6 +83,11 @@ class DestageQueue:
         """Return MBA and length of each chunk; the view follows what is added and removed."""
         return self._lengths.items()
 
+    @property
+    def counts_right(self) -> bool:
+        """True if `units` is the length of what is queued."""
+        return self.units == sum(self._lengths.values())
+
     def add(self, lengths: dict[int, int]) -> None:
         """Queue chunks, each with its length in units."""
         self._lengths |= lengths

@@ -5,7 +5,7 @@ to clean. So it is enough to look at the oldest of each bucket, however many seg
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 from refmodel.log_structured.maps.sparse_column import SparseColumn
@@ -70,6 +70,25 @@ class Victims:
         if usage := self._usage[segment]:
             self._sizes[usage % self._units] -= 1
             self._usage[segment] = 0
+
+    def usage(self, segment: int) -> tuple[int, int] | None:
+        """Return how many units live in a segment, and when it was filled; None if it is not to be
+        cleaned.
+        """
+        filled, live = divmod(self._usage[segment], self._units)
+        return (live, filled) if self._usage[segment] else None
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield the segments that are not in their bucket, and sizes that count wrong."""
+        sizes = [0] * self._units
+        held = [{*newer, *older} for newer, older in self._buckets]
+        for segment in self._usage.places():
+            filled, live = divmod(self._usage[segment], self._units)
+            sizes[live] += 1
+            if filled * MANY + segment not in held[live]:
+                yield f"segment {segment} is to be cleaned, and is not among the candidates"
+        if sizes != self._sizes:
+            yield f"{sizes} segments may be cleaned, by live units; {self._sizes} are counted"
 
     def any(self, choose: Random) -> int | None:
         """Return one of the segments by chance, or None if there is none."""

@@ -64,6 +64,10 @@ class Tree(Generic[V]):
     def root(self, page: int) -> None:
         self._root = page
 
+    def most_entries(self, level: int) -> int:
+        """Return how many entries a node of a level may have."""
+        return self._capacity[min(level, 1)]
+
     def get(self, key: int) -> V | None:
         """Return the value of a key, or None."""
         return self.get_many((key,))[0]

@@ -362,6 +362,30 @@ class PageStore:
             if page not in self.dirty and page not in self._frozen:
                 yield page, born
 
+    def contradictions(self) -> Iterator[str]:
+        """Yield where memory contradicts itself, or what is on the media."""
+        nodes, kept = self.nodes, self._clean.keys() | self.dirty.keys() | self._frozen.keys()
+        if astray := nodes.keys() - kept:
+            yield f"the nodes of pages {sorted(astray)} stay in memory for ever"
+        if lost := (self._clean.keys() | self.dirty.keys()) - nodes.keys():
+            yield f"the nodes of pages {sorted(lost)} are kept in memory, and are not there"
+        logical = sum(node.kind is MapKind.LOGICAL for node in self.dirty.values())
+        if logical != self._dirty_logical:
+            yield f"{logical} new nodes are of logical maps, {self._dirty_logical} are counted"
+        if self.in_use.all_marked:
+            counts = Counter(kind for kind, _ in self.in_use.values())
+            if counts != self.in_use.counts:
+                yield "the pages in use are not those of each map that are counted"
+        if changed := [
+            page
+            for page in self._clean
+            if (node := nodes.get(page)) is not None
+            and node.level == 0
+            and node.kind is not MapKind.VIEWS  # its pointers may be of what reclaim has freed
+            and checksum_of(encode(node, self.checksums)) != self.checksums.expected(page)
+        ]:
+            yield f"the nodes of pages {sorted(changed)} in memory are not those on the media"
+
     def stripes(self) -> list[int]:
         """Return the stripes of the performance leg that are pages in use."""
         first = self._base // PAGE

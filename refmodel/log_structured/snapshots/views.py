@@ -20,7 +20,7 @@ from refmodel.core.errors import NoSuchSnapshot, SnapshotExists
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.logical_map import LiveMap, LogicalMap
 from refmodel.log_structured.maps.merge_queue import MergeQueue
-from refmodel.log_structured.maps.node import MapKind, Node
+from refmodel.log_structured.maps.node import ROOT, MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
 
 MERGED_AT_ONCE = 1 << 16  # changes, where all that wait are merged
@@ -202,19 +202,24 @@ class Views:
         self.merge_all()
         self._changed.add(self.live.id)
         for id in sorted(self._changed):
-            view = self.by_id[id]
-            stored = (
-                *NAME.unpack(view.name.encode().ljust(NAME.size, b"\0")),
-                view.map.root,
-                view.parent,
-                view.taken,
-                view.fork,
-                view.cursor,
-                view.state,
-            )
-            self.table.put(id, stored)
+            self.table.put(id, _stored(self.by_id[id]))
         self._changed.clear()
         self.have_changed = False
+
+    def stored_otherwise(self) -> list[int]:
+        """Return the views of which the stored table says something else than memory, though they
+        need not be stored again; of live all but its root. Raises DataLost.
+        """
+        stored = dict(self.table.items())
+        known = {id: _stored(view) for id, view in self.by_id.items()}
+        for maps in (stored, known):  # what live writes is not stored before the next checkpoint
+            if (live := maps.get(self.live.id)) is not None:
+                maps[self.live.id] = (*live[:ROOT], *live[ROOT + 1 :])
+        return sorted(
+            id
+            for id in (stored.keys() | known.keys()) - self._changed
+            if stored.get(id) != known.get(id)
+        )
 
     def load(self, root: int, next_id: int) -> None:
         """Read the table that a checkpoint refers to, when the disk is opened. Raises DataLost."""
@@ -298,3 +303,16 @@ class Views:
 
         if not self.held_elsewhere(view, node.born, key, holds):
             self._pages.free(node)
+
+
+def _stored(view: View) -> StoredView:
+    """Return what the table says of a view."""
+    return (
+        *NAME.unpack(view.name.encode().ljust(NAME.size, b"\0")),
+        view.map.root,
+        view.parent,
+        view.taken,
+        view.fork,
+        view.cursor,
+        view.state,
+    )

@@ -40,10 +40,16 @@ class FreeArray(ModelTarget):
     def _forget(self) -> None:
         self._lacking: dict[int, str] = {}  # device -> absent, degraded or back
         self._lost = False
+        self._incomplete = False  # whether a device was replaced, and has not caught up
 
     @property
     def _beyond(self) -> bool:
         return self._lost or len(self._lacking) > self.hello["tolerates"]
+
+    @property
+    def _lacks_too_much(self) -> bool:
+        """True if not every device is back with all that it had."""
+        return self._incomplete or not {*self._lacking.values()} <= {BACK}
 
     def request(self, message: Message) -> Message:
         op = message["op"]
@@ -73,6 +79,8 @@ class FreeArray(ModelTarget):
                 self._do(op, device, message)
             self._states = model.step(self._states, {**message, "result": None})
             raise PowerCut
+        if op == "settle" and self._lacks_too_much and luck.random() < self._refuses:
+            return self._answered(message, {"ok": False, "error": "data-lost"})
         if (not due or self._beyond and op in ("fail", "return", "replace")) and (
             luck.random() < self._refuses
         ):
@@ -85,11 +93,12 @@ class FreeArray(ModelTarget):
             self._lacking[device] = message["mode"]
         elif op == "replace":
             self._lacking[device] = BACK
-            self._lost = self._lost or self._beyond
+            self._lost, self._incomplete = self._lost or self._beyond, True
         elif op == "return" and device in self._lacking:
             self._lacking[device] = BACK
         elif op == "settle":
             self._lacking = {one: how for one, how in self._lacking.items() if how != BACK}
+            self._incomplete = self._lost or self._incomplete and bool(self._lacking)
 
     def _answered(self, message: Message, result: Message) -> Message:
         """Note the answer, and return it. One of several outcomes is chosen by chance."""

@@ -291,3 +291,15 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
             opened += re.search("^w[wr]*sr?k?o+r?w+s", ops) is not None
             stored += re.search("d[wk]*kw+kw", ops) is not None
     assert opened > 4 and stored > 1, (opened, stored)
+
+
+def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
+    ended = relapsed = 0
+    for seed in range(300):
+        program = generate.program(random.Random(seed), hello, 30, cuts=True)
+        letters = {"fail": "f", "return": "r", "settle": "s", "read": "", "write": "w"}
+        steps = "".join(letters.get(one["op"], ".") + str(one.get("device", "")) for one in program)
+        ended += re.search(r"f(\d)w*\.?f\dr\d(f\dr\d)?r\ds", steps) is not None
+        relapsed += re.search(r"f(\d)w*\.?f\dr\1f\1r\dr\ds", steps) is not None
+    assert ended > 20 and relapsed > 10, (ended, relapsed)

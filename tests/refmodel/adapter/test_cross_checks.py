@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from refmodel.adapter.engine_target import Adapter
+from refmodel.array.layout import MEMBERSHIP_BASE, PAGE
 from refmodel.cache.disk import CachedDisk
 
 BLOCK = 512
@@ -44,3 +45,32 @@ def test_the_cache_holds_what_the_disk_holds(adapter: Adapter) -> None:
     assert isinstance(disk, CachedDisk) and adapter.scrub() == []
     disk.disk.write(4, b"y" * BLOCK)
     assert adapter.scrub() == ["2 blocks from 3: the cache differs from the disk"]
+
+
+@pytest.mark.parametrize("adapter", [{"cache_bytes": 1 << 14}], indirect=True)
+def test_the_cache_of_the_other_host_holds_what_the_disk_holds(adapter: Adapter) -> None:
+    disk = disk_of(adapter)
+    disk.cache.move()
+    disk.cache.copy_slots()
+    disk.cache.flash.empty()
+    assert adapter.scrub() == []
+    disk.disk.write(4, b"y" * BLOCK)
+    assert adapter.scrub() == ["2 blocks from 3: the cache differs from the disk"]
+
+
+@pytest.mark.parametrize("adapter", [{"engine": "in-place-raid5"}], indirect=True)
+def test_an_array_in_place_has_its_members_on_record(adapter: Adapter) -> None:
+    array = disk_of(adapter).array
+    array.roster.away.append((7, "0" * 32))
+    array.capacity.components[0].lack([1])
+    assert adapter.scrub() == [
+        "device 0 is active, and lacks 1 stripes of the capacity leg",
+        "the spares, or the devices that have left, are not on record as they are",
+    ]
+
+
+@pytest.mark.parametrize("adapter", [{"engine": "in-place-raid5"}], indirect=True)
+def test_each_voter_has_the_record_of_the_members(adapter: Adapter) -> None:
+    device = disk_of(adapter).array.members[1].device
+    device.write(MEMBERSHIP_BASE, bytes(PAGE))
+    assert adapter.scrub() == ["1 of the voters lack the record of the members"]

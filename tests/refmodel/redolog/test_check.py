@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from refmodel.cli import main
 from refmodel.redolog.check import check
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.redolog.geometry import SECTOR, SECTOR_ENTRIES, TABLE_SECTORS
+from refmodel.redolog.layer import Delta
 from refmodel.redolog.store import METADATA
 from refmodel.registry import create, open_disk, plan
 from refmodel.serving.exit_status import DAMAGED
@@ -66,7 +68,10 @@ def test_a_block_in_a_table_and_a_table_beyond_the_layer_are_found(disk: RedoLog
     size = disk.geometry.layer_sectors
     change(disk, 0, 1, size)
     last = size + TABLE_SECTORS - 1
-    assert check(disk)[0] == [f"layer 1: sector {last} is used, but the layer has {size}"]
+    assert check(disk)[0] == [
+        f"layer 1: sector {last} is used, but the layer has {size}",
+        "layer 1: the directory in memory differs from the device",
+    ]
 
 
 def test_memory_that_differs_from_the_device_is_found(disk: RedoLogDisk) -> None:
@@ -88,3 +93,15 @@ def test_the_command_says_what_is_wrong(disk: RedoLogDisk, folder: Path) -> None
     opened.abandon()
     result = CliRunner().invoke(main, ["scrub", str(folder)])
     assert result.exit_code == DAMAGED and f"sector {first} is used twice" in result.stderr
+
+
+def test_a_sector_in_use_that_counts_as_free_is_found(disk: RedoLogDisk) -> None:
+    live = disk.tree.live
+    assert isinstance(live, Delta) and live.first_free is not None
+    last, live._free = live.first_free - 1, live.first_free - 1
+    assert check(disk)[0] == [f"layer 1: sector {last} counts as free, and sector {last} is used"]
+
+
+def test_a_descriptor_that_is_not_the_newest_one_is_found(disk: RedoLogDisk) -> None:
+    disk.tree.descriptor = replace(disk.tree.descriptor, next_id=17)
+    assert check(disk)[0] == ["the newest descriptor is not the one in memory"]
