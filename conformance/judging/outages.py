@@ -1,7 +1,8 @@
-"""The promise that an outage ends: devices that were absent come back with all that they had.
+"""The promise of `outages_end`: devices that were absent come back with all that they had.
 
 While more devices have failed than a target tolerates, it may refuse nearly everything. But once
-each of them has returned, nothing is missing, so `settle` may not refuse as `data-lost`.
+each of them has returned, nothing is missing. So a target that declares `outages_end` may not
+refuse `settle` as `data-lost` then. Others may: an array may need an operator after that.
 """
 
 from conformance.contract import model
@@ -22,7 +23,7 @@ def unended(trace: Trace) -> int | None:
     away: set[int] = set()  # devices that failed, and are not known to be back
     back: set[int] = set()  # those that are back, and may not have caught up
     whole = True  # whether the devices that are not away have together all that there was
-    for index, event in enumerate(trace.events):
+    for index, event in enumerate(trace.events if trace.hello.get("outages_end") else ()):
         op, answer, device = event["op"], model.answer_of(event), event.get("device", -1)
         if op == "settle" and answer == "data-lost" and whole and back and not away:
             return index

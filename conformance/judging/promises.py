@@ -1,5 +1,5 @@
 """Promises of a target beyond the contract of the specs: `scrub` finds no problem, `holds` blocks
-fit, devices fail and return on request, spares replace failed devices, and outages end.
+fit, devices fail and return on request, spares replace failed devices, and `outages_end`.
 
 A target that declares `scrub` verifies itself; a problem that it reports while every device is
 there is a failure. Some devices may go wrong meanwhile, no more than it tolerates: then what it

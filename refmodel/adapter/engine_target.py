@@ -104,6 +104,7 @@ class Adapter:
             "capabilities": [*shape.capabilities, "fua", "scrub"],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
+            **({"outages_end": True} if "device" in shape.capabilities else {}),
             **repairing(shape),
             **({"faults": tolerated(shape)} if self._on_request else {}),
             "protocol": 2,

@@ -13,6 +13,7 @@ HELLO = {
     "capabilities": ["crash", "device"],
     "devices": 3,
     "tolerates": 1,
+    "outages_end": True,
 }
 OK = {"ok": True}
 LOST = {"ok": False, "error": "data-lost", "message": "devices 0, 1 are gone"}
@@ -58,6 +59,12 @@ def test_a_device_that_was_replaced_counts_again_once_it_has_caught_up() -> None
     assert refused(*replaced, *BOTH, *BACK, SETTLE) == 8
     too_many = *BOTH, sent("replace", 0), BACK[1], SETTLED
     assert refused(*too_many, *BOTH, *BACK, SETTLE) is None, "some data is gone for good"
+
+
+def test_only_who_declares_it_is_held_to_it() -> None:
+    undeclared = {name: value for name, value in HELLO.items() if name != "outages_end"}
+    events = [{"op": "create", "blocks": 4, "result": OK}, *BOTH, *BACK, SETTLE]
+    assert unended(Trace(undeclared, events)) is None
 
 
 def test_the_judge_says_so() -> None:
