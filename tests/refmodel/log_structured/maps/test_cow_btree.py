@@ -71,6 +71,17 @@ def test_a_tree_that_remembers_entries_is_a_map(
     assert tree.get_many(range(61)) == [*map(model.get, range(61))]
 
 
+def test_a_large_tree_remembers_no_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached_tree, "MOST_KNOWN", 6)
+    tree = CachedTree[int](new_pages(), MapKind.LOGICAL, fanout=3)
+    for key in range(60):
+        tree.put(key, key)
+        assert tree.get_many([key]) == [key]
+        if key == 2:
+            assert tree._known
+    assert not tree._known
+
+
 @hypothesis.given(st.lists(st.tuples(KEYS, st.sampled_from(["replace", "remove", "merge"]))))
 def test_a_live_map_is_a_map_whether_or_not_it_is_merged(steps: list[tuple[int, str]]) -> None:
     live = LiveMap(new_pages(), MapKind.LOGICAL, fanout=3)
