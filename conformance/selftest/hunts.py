@@ -130,11 +130,20 @@ def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
             operations += trace.operations
             target = bench.on(options)
             scrub = getattr(target, "scrub", None)
-            if scrub and "failure" not in trace.events[-1] and scrub():
+            if scrub and "failure" not in trace.events[-1] and not _faulty(trace) and scrub():
                 return f"{operations:,} ops"
     finally:
         bench.clear()
     return "no"
+
+
+def _faulty(trace: Trace) -> bool:
+    """Return whether a device may have a fault at the end: then scrub may say what it has wrong."""
+    faulty = False
+    for event in trace.events:
+        settled = event["op"] == "settle" and (event["result"] or {}).get("ok")
+        faulty = "fault" in event or faulty and not settled
+    return faulty
 
 
 def by_crash_states(factory: Factory) -> str:
