@@ -69,7 +69,8 @@ Qed.
 Lemma data_at_before lba l data : l < lba → data_at lba data l = None.
 Proof. intros. unfold data_at. case_decide; [lia|done]. Qed.
 
-Lemma cell_at_put_one k v m k' : cell_at (put_one k v m) k' = if decide (k' = k) then Known v else cell_at m k'.
+Lemma cell_at_put_one k v m k' :
+  cell_at (put_one k v m) k' = if decide (k' = k) then Known v else cell_at m k'.
 Proof.
   unfold put_one, cell_at. destruct (decide (v = zero)) as [->|]; case_decide; subst.
   - by rewrite lookup_delete.
