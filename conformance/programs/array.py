@@ -33,6 +33,8 @@ class Array:
         self.devices: int = hello.get("devices", 0)
         self.tolerates: int = hello.get("tolerates", 0)
         self.spares: int = hello.get("spares", 0) if "device" in hello["capabilities"] else 0
+        # Whether too many may be absent: else all that follows may be of unknown outcome.
+        self.outages_end = hello.get("outages_end", False) and self.devices > self.tolerates
         self._repair_seconds = hello.get("repair_seconds", 0)
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._openings = openings

@@ -200,8 +200,8 @@ class Writer(RequestWriter):
     def _take_away(self) -> None:
         """Let as many devices fail as are tolerated, often next to a recovery, and read what is
         left."""
-        many = self._array.devices > self._array.tolerates
-        if many and not self._now.failed and rarely(self._choose, TOO_MANY_ONE_IN):
+        may = self._array.outages_end and not self._now.failed
+        if may and rarely(self._choose, TOO_MANY_ONE_IN):
             self._take_too_many_away()
             return
         before, behind = self._one_of(BEFORE), self._one_of(BEHIND)

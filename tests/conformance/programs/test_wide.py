@@ -295,6 +295,7 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
 
 def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
+    hello["outages_end"] = True
     ended = relapsed = 0
     for seed in range(300):
         program = generate.program(random.Random(seed), hello, 30, cuts=True)
