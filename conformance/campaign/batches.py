@@ -39,7 +39,7 @@ IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 # Programs, of a target that takes `cut`: several changes are cut short together, several times.
 IN_A_ROW_ONE_IN = 3
 # Steps of the search for an order of requests in flight together, in a campaign, and so many more
-# for each block of the disk: up to twenty CPU seconds, which few of 100 traces need.
+# for each block of the disk: up to ten CPU seconds, which few of 100 traces need.
 HURRIED_STEPS, STEPS_OF_A_BLOCK = 30_000, 300
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race

@@ -15,7 +15,7 @@ from conformance.judging.explain import (
 )
 from conformance.judging.oracles import Opinion, model
 from conformance.judging.orders.smallest_core import Core, core
-from conformance.judging.orders.steps import CHANGE_NOTHING, placed
+from conformance.judging.orders.steps import CHANGE_NOTHING, by_block, placed
 from conformance.judging.origins import covers, writers_of
 from conformance.judging.verdict import NO_ORDER
 
@@ -59,7 +59,7 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
-    apart = not trace.overlapping or trace.hello.get("atomic") == "block"
+    apart = not trace.overlapping or by_block(trace)
     if not trace.overlapping:  # a step of it may come apart from its request
         trace = replace(trace, events=placed(trace.events))
     found = core(trace, verdict.at)

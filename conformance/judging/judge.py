@@ -9,7 +9,7 @@ from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
 from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
-from conformance.judging.orders.steps import CHANGE_NOTHING, placed, until
+from conformance.judging.orders.steps import CHANGE_NOTHING, by_block, placed, until
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -69,7 +69,7 @@ def _comes_apart(event: Event, trace: Trace) -> bool:
     if event["op"] not in OVERLAPPING or "failure" in event:
         return False
     answer = answer_of(event)
-    if trace.hello.get("atomic") == "block" and event["op"] in ("write", "unmap"):
+    if by_block(trace) and event["op"] in ("write", "unmap"):
         return answer in ("cut", "unknown-outcome") or trace.hello["crash_profile"] == "prefix"
     if answer != "unknown-outcome" or event["op"] in CHANGE_NOTHING:
         return False

@@ -8,8 +8,6 @@ refuse `settle` as `data-lost` then. Others may: an array may need an operator a
 from conformance.contract import model
 from conformance.contract.trace import Trace
 
-ABSENT = "absent"
-
 
 def unended(trace: Trace) -> int | None:
     """Return the index of the first `settle` that was refused as `data-lost` although no device
@@ -30,7 +28,7 @@ def unended(trace: Trace) -> int | None:
         if op == "fail":
             away.add(device)
             back.discard(device)
-            whole = whole and event["mode"] == ABSENT and "fault" not in event
+            whole = whole and event["mode"] == "absent" and "fault" not in event
         elif op == "replace" and answer in ("ok", "cut", "unknown-outcome"):
             whole = False
             if len({*away, *back, device}) > tolerates:

@@ -22,7 +22,7 @@ class Flight:
         self._awaited = {index for some in known.later.values() for index in some}
         self._local: dict[int, dict[int, Step]] = {}  # LBA -> those in flight of this block alone
         self._shared: dict[int, Step] = {}  # the others in flight
-        # (step, LBA; None: any) -> the called steps that come later, since the last call
+        # (step, LBA; None: any) -> the called steps that come later, until another such is called
         self._later: dict[tuple[int, int | None], frozenset[int]] = {}
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:

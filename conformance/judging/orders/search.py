@@ -12,7 +12,7 @@ from conformance.judging.orders.extents import by_extent
 from conformance.judging.orders.steps import OF_BLOCKS, by_block, may_be_whole, placed, until
 from conformance.judging.orders.walk import Search
 
-# Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
+# Steps of the contract, each of one block or of the whole disk.
 MOST_STEPS = 400_000  # for one trace, block by block
 WHOLE_STEPS = 4_000  # steps with the whole disk, before blocks are judged apart
 WHOLE_BLOCKS = 256  # blocks of a disk with which it may be so many: a step looks at all blocks

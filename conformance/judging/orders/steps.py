@@ -131,10 +131,9 @@ class Rules(NamedTuple):
         first, second = changing(one), changing(other)
         if not first and not second:
             return False
-        if self.profile == "block" and first and second:
-            hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
-            if not hastens:
-                return True
+        hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
+        if self.profile == "block" and first and second and not hastens:
+            return True
         ops = (one["op"] if first else "", other["op"] if second else "")
         if "snapshot" in ops or "delete" in ops:
             name = _name(one)

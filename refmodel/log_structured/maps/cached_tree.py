@@ -24,16 +24,6 @@ class CachedTree(Tree[V]):
         self._known: dict[int, V | None] = {}
         self._few = WORTH * MOST_KNOWN // self.most_entries(0)  # pages of a tree that remembers
 
-    @property
-    def root(self) -> int:
-        """The page of the root, 0 when the tree is empty."""
-        return self._root
-
-    @root.setter
-    def root(self, page: int) -> None:
-        self._root = page
-        self._known.clear()
-
     def get_many(self, wanted: Sequence[int]) -> list[V | None]:
         """Return the value of each key, or None."""
         known = self._known
@@ -50,6 +40,9 @@ class CachedTree(Tree[V]):
         self._remember(unknown, walked)
         rest = iter(walked)
         return [next(rest) if value is UNKNOWN else value for value in found]
+
+    def _note_root(self) -> None:
+        self._known.clear()
 
     def _note_put(self, keys: Sequence[int], values: Sequence[V]) -> None:
         super()._note_put(keys, values)

@@ -63,6 +63,7 @@ class Tree(Generic[V]):
     @root.setter
     def root(self, page: int) -> None:
         self._root = page
+        self._note_root()
 
     def most_entries(self, level: int) -> int:
         """Return how many entries a node of a level may have."""
@@ -368,6 +369,9 @@ class Tree(Generic[V]):
             node.used = True
             path.append(node)
         return path, end
+
+    def _note_root(self) -> None:
+        """Note that this is another tree from now on."""
 
     def _note_put(self, keys: Sequence[int], values: Sequence[V]) -> None:
         """Note that keys were mapped to values."""
