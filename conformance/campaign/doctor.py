@@ -10,11 +10,11 @@ from typing import Any
 from conformance.campaign.driver import Bench
 from conformance.contract import trace as traces
 from conformance.contract.model import faults_of, init, step
-from conformance.judging.explain import explain
-from conformance.judging.oracles.model import judge_one
+from conformance.judging.judge import judge
+from conformance.judging.oracles import model
 from conformance.programs import swarm
 from conformance.targets import Factory
-from conformance.targets.base import Unusable
+from conformance.targets.base import Message, Unusable
 
 PROFILES = {
     "ack": "every acknowledged operation survives a power cut",
@@ -35,6 +35,9 @@ MEANINGS = {
     "scrub": "verifies everything that is stored",
     "fua": "a write is durable once it is answered",
 }
+CREATE: Message = {"op": "create", "blocks": 8}
+WRITE: Message = {"op": "write", "lba": 2, "tags": [1, 2]}
+READ: Message = {"op": "read", "lba": 0, "count": 8}
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
     try:
         hello = bench.hello(options)
         checks: list[Check] = []
-        for what, program in _programs(set(hello["capabilities"]), hello.get("tolerates", 0)):
+        for what, program in (*_programs(hello), *_moments(hello)):
             checks.append(_tried(bench, options, what, program))
             if checks[-1].hung:
                 break  # the others would time out, too
@@ -67,12 +70,10 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
         bench.clear()
 
 
-def _programs(able: set[str], tolerates: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield what is checked, each a short program that every sound target of these capabilities
-    passes.
-    """
-    create, write = {"op": "create", "blocks": 8}, {"op": "write", "lba": 2, "tags": [1, 2]}
-    read = {"op": "read", "lba": 0, "count": 8}
+def _programs(hello: Message) -> Iterator[tuple[str, list[Message]]]:
+    """Yield what is checked, each a short program that every sound target of this hello passes."""
+    able, tolerates = set(hello["capabilities"]), hello.get("tolerates", 0)
+    create, write, read = CREATE, WRITE, READ
     yield "creates a disk that reads as zeroes", [create, read]
     yield "reads what was written", [create, write, read]
     yield (
@@ -84,7 +85,7 @@ def _programs(able: set[str], tolerates: int) -> Iterator[tuple[str, list[dict[s
         yield "refuses to read a snapshot that does not exist", [create, write, missing, read]
     if "device" in able and tolerates:
         fail = {"op": "fail", "device": 0, "mode": "absent"}
-        back: list[dict[str, Any]] = [{"op": "return", "device": 0}, {"op": "settle"}]
+        back: list[Message] = [{"op": "return", "device": 0}, {"op": "settle"}]
         yield "device", [create, write, fail, read, {**write, "lba": 4}, *back, read]
     for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
@@ -105,25 +106,34 @@ def _programs(able: set[str], tolerates: int) -> Iterator[tuple[str, list[dict[s
         yield name, [create, write, *snapshot, asked, read, *view]
 
 
-def _tried(
-    bench: Bench, options: dict[str, Any], what: str, program: list[dict[str, Any]]
-) -> Check:
+def _moments(hello: Message) -> Iterator[tuple[str, list[Message]]]:
+    """Yield programs of the same kind, of requests in flight and of power cuts next to them."""
+    beside: list[Message] = [WRITE, {**WRITE, "lba": 4, "overlaps": 1}]
+    crashes = "crash" in hello["capabilities"] and hello["crash_profile"]
+    if hello.get("in_flight", 1) > 1:
+        yield "answers requests in flight", [CREATE, *beside, {**READ, "overlaps": 2}, READ]
+        if crashes:
+            cut = {"op": "crash", "overlaps": 2}
+            yield "loses its power while they are in flight", [CREATE, *beside, cut, READ]
+    if hello.get("cuts") and crashes:
+        cut = {**WRITE, "cut": {"after": 1, "seed": 1}}
+        yield "loses its power at a device write", [CREATE, cut, READ]
+
+
+def _tried(bench: Bench, options: dict[str, Any], what: str, program: list[Message]) -> Check:
     try:
         trace = bench.drive(program, 0, options)
     except Unusable as error:
         return Check(what, False, error.message, output=error.output)
-    at = judge_one(trace).at
-    if at is None and "failure" in trace.events[-1]:
-        at = len(trace.events) - 1
-    if at is None:
+    verdict = judge([trace], {"model": model.judge})[0]
+    if verdict.at is None:
         return _unrefused(what, trace)
-    verdict = explain(trace, at)
     judged = verdict.verdict != "inconclusive"
     wrong = f"expected {verdict.expected}; came {verdict.actual}" if judged else verdict.reason
     return Check(
         what,
         False,
-        f"{traces.line(trace.events[at])}: {wrong}",
+        f"{traces.line(trace.events[verdict.at])}: {wrong}",
         verdict.kind == "hang",
         verdict.reason if judged else "",
     )
@@ -139,7 +149,7 @@ def _unrefused(what: str, trace: traces.Trace) -> Check:
     """
     states = init(trace.hello)
     for event in trace.events:
-        due = faults_of(states[0], event)
+        due = not trace.overlapping and faults_of(states[0], event)
         if event["result"] and not event["result"]["ok"] and not due:
             return Check(
                 what,
@@ -147,7 +157,7 @@ def _unrefused(what: str, trace: traces.Trace) -> Check:
                 f"{traces.line(event)}: allowed, but on a disk of 8 blocks with next to nothing "
                 "on it there is no reason to refuse; what is refused cannot be tested",
             )
-        states = step(states, event)
+        states = states if trace.overlapping else step(states, event)
     refused = [
         event["result"]["error"]
         for event in trace.events

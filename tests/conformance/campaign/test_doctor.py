@@ -37,11 +37,28 @@ def test_it_says_what_was_understood_of_devices_and_power_cuts(tmp_path: Path) -
     declared = '"cuts": True, "devices": 6, "spares": 1, "tolerates": 2, "block_size"'
     assert source.count('"block_size"') == 1
     (tmp_path / "disk.py").write_text(source.replace('"block_size"', declared))
-    output = doctor(f"exec:python3 {tmp_path / 'disk.py'}")[1]
+    target = f"exec:python3 {tmp_path / 'disk.py'}"
+    output = CliRunner().invoke(main, ["doctor", "--target", target]).output
     assert "power cuts    also at a device write that the kit chooses\n" in output
+    assert "WRONG         loses its power at a device write: " in output  # it knows no `cut`
     assert "devices       6, spares included: 1; 2 may fail\n" in output
     plain = doctor(f"exec:python3 {EXAMPLES / 'dict_disk.py'}")[1]
     assert "power cuts" not in plain and "devices  " not in plain
+
+
+def test_several_requests_are_tried_in_flight(tmp_path: Path) -> None:
+    source = (EXAMPLES / "dict_disk.py").read_text()
+    numbered = source.replace('"block_size"', '"protocol": 2, "in_flight": 2, "block_size"')
+    reads, says = "request = json.loads(line)\n", "json.dumps(answer(disk, request))"
+    assert numbered.count(reads) == numbered.count(says) == 1
+    numbered = numbered.replace(reads, f'{reads}        number = request.pop("id", 0)\n')
+    for answered, status in (("number", 0), ("number - (number == 3)", 1)):
+        said = f'json.dumps({{**answer(disk, request), "id": {answered}}})'
+        (tmp_path / "disk.py").write_text(numbered.replace(says, said))
+        found, output = doctor(f"exec:python3 {tmp_path / 'disk.py'}")
+        assert found == status, output
+        assert f"{'WRONG' if status else 'ok':13} answers requests in flight" in output
+        assert f"{'WRONG' if status else 'ok':13} loses its power while they are in" in output
 
 
 @pytest.mark.parametrize(
