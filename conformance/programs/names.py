@@ -12,7 +12,13 @@ MARKS = "._-"  # who keeps a name in a file or on a command line may change thes
 ALLOWED = string.ascii_letters + string.digits + MARKS
 STEM_ONE_IN = 8  # programs
 LENGTHS = (1, 1, 2, 3, 8, 31, 32, 33, 63, 64)
-SPECIAL = (".", "..", "-", "--", "_", "-n", ".a", "0", "A" * LONGEST, "live", "a.b_c-D9")
+SPECIAL = (
+    *(".", "..", "-", "--", "_", "-n", ".a", "A" * LONGEST, "a.b_c-D9"),
+    *("0", "00", "0.0", "1e3", "null", "None", "true"),  # what a parser may take for a value
+    *("constructor", "__proto__", "toString", "__class__"),  # what objects have already
+    *("live", "current", "tmp", "HEAD", "CON"),  # what an engine or a file system may use itself
+)
+SUFFIXES = (".tmp", ".new", ".old", ".bak", "-1", ".0")  # what an engine may append itself
 STEM = 62  # characters that all names have in common, where they do: a cut leaves them alike
 SWAPPED = str.maketrans("._", "_.")  # what who escapes names may confuse
 # The characters on both sides of each allowed range, and others that are easily let through.
@@ -61,6 +67,7 @@ def near(choose: Source, like: str) -> str:
         other + like,
         like[::-1],
         like.translate(SWAPPED),
+        like + SUFFIXES[choose.randrange(len(SUFFIXES))],
     )
     return ways[choose.randrange(len(ways))][:LONGEST]
 
