@@ -61,11 +61,10 @@ class Leg(ComponentSet):
         a device that failed.
         """
         if self.k == 1:
-            reached = [
-                component
-                for component in self.components
-                if self.write_component(component, offset, data, cause)
-            ]
+            reached = []
+            for component in self.components:
+                if self.write_component(component, offset, data, cause):
+                    reached.append(component)
             self._written(offset, len(data), reached)
             return reached
         whole = [*self.components]
@@ -260,7 +259,10 @@ class Leg(ComponentSet):
 
     def _written(self, offset: int, length: int, reached: list[Component]) -> None:
         """Note that whole stripes were written: reachable components no longer lack them."""
-        lacking = [component for component in self.components if component.missed.count]
+        lacking = []
+        for component in self.components:
+            if component.missed.count:
+                lacking.append(component)
         if not lacking and self._events.record is None:
             return
         stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)

@@ -55,8 +55,10 @@ def scaled(factor: int, piece: Piece) -> Piece:
 
 def total(pieces: list[Piece]) -> Piece:
     """Return the sum of pieces, at least one."""
-    found = pieces[0].copy()
-    for piece in pieces[1:]:
+    if len(pieces) == 1:
+        return pieces[0].copy()
+    found: Piece = np.bitwise_xor(pieces[0], pieces[1])
+    for piece in pieces[2:]:
         np.bitwise_xor(found, piece, out=found)
     return found
 
@@ -97,12 +99,12 @@ def _q(data: Mapping[int, Piece]) -> Piece:
     To double a byte is a shift; if a bit is shifted out, the polynomial is added.
     """
     last = max(data)
-    found = data[last].view(np.int8).copy()
-    over = np.empty_like(found)
+    found = data[last].view(np.int8)
+    double, over = np.empty_like(found), np.empty_like(found)
     for i in range(last - 1, -1, -1):
         np.right_shift(found, 7, out=over)  # -1 where the highest bit is set
         np.bitwise_and(over, POLYNOMIAL & 0xFF, out=over)
-        np.add(found, found, out=found)
+        found = np.add(found, found, out=double)
         np.bitwise_xor(found, over, out=found)
         if i in data:
             np.bitwise_xor(found, data[i].view(np.int8), out=found)

@@ -28,9 +28,10 @@ class OperationStats:
         `blocks` has the length of each, in blocks; with none, one operation without a length is
         counted.
         """
-        self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
-        if len(blocks) == 1:
-            self.blocks[name].add(blocks[0], 1)
+        count = len(blocks)
+        self.nanoseconds[name].add(perf_counter_ns() - started, count or 1)
+        if count == 1:
+            self.blocks[name].add(blocks[0])
             return
         for length in set(blocks):
             self.blocks[name].add(length, blocks.count(length))

@@ -4,7 +4,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import ClassVar, Generic, ParamSpec, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar, TypeVarTuple
 
 from refmodel.array.array import RepairClock
 from refmodel.core.errors import DiskError, UnknownOutcome
@@ -17,7 +17,7 @@ from refmodel.media.power_supply import PowerSupply
 from refmodel.runtime.scheduler import Scheduler
 
 S = TypeVar("S", bound=Shape)
-P = ParamSpec("P")
+A = TypeVarTuple("A")
 R = TypeVar("R")
 
 
@@ -110,13 +110,13 @@ class OpenDisk(Disk, Generic[S]):
         self.broken = True
         self._enclosure.close()
 
-    def guarded(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self, work: Callable[[*A], R], *arguments: *A) -> R:
         """Do work that no operation depends on yet, and return its result.
 
         A DiskError changed nothing. Any other error leaves the disk unusable.
         """
         try:
-            return work(*args, **kwargs)
+            return work(*arguments)
         except DiskError:
             raise
         except BaseException:

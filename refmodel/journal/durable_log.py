@@ -225,8 +225,9 @@ class DurableLog:
             raw += encode(record)
             end = self.head + len(raw)
             assert end == record.position + record.stored_bytes, "a record outgrew its room"
-        parts = self._ring_parts(raw)
-        reached = [self._leg.write(offset, part, self._cause) for offset, part in parts]
+        reached = []
+        for offset, part in self._ring_parts(raw):
+            reached.append(self._leg.write(offset, part, self._cause))
         if self._events.record is not None:
             whole = [component for component in reached[0] if component in reached[-1]]
             for record in records:

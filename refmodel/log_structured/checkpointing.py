@@ -59,6 +59,9 @@ class Phase(Enum):
     NODES = auto()  # write nodes of the frozen maps
 
 
+IDLE, MERGE, NODES = Phase  # global names: each write compares with them
+
+
 class Checkpointer:
     """Takes the checkpoints of one disk, in steps or at once.
 
@@ -66,7 +69,7 @@ class Checkpointer:
     """
 
     def __init__(self, state: DiskState, on_commit: Callable[[], None]) -> None:
-        self.phase = Phase.IDLE
+        self.phase = IDLE
         self.steps = 0  # since the disk was opened
         self.most_done = 0  # by one step between operations: changes merged, or nodes written
         self.forced = 0  # checkpoints that had to be finished at once
@@ -92,11 +95,11 @@ class Checkpointer:
         if not blocks and not self._is_crowded() and self._in_time(logged):
             return False
         made, self._created = pages.created - self._created, pages.created
-        if self.phase is Phase.IDLE:
+        if self.phase is IDLE:
             due = space is not None or 16 * log.used() >= self.pace.begin * log.size
             if not due and not self._is_crowded():
                 return False
-            self.phase = Phase.MERGE
+            self.phase = MERGE
         return self._step(logged, space, blocks, freezes, made)
 
     @spent_on(CHECKPOINT)
@@ -104,7 +107,7 @@ class Checkpointer:
         self, logged: int, space: Earned | None, blocks: int, freezes: bool, made: int
     ) -> bool:
         """Do the step that `step` describes. `made` is how many nodes were made since the last."""
-        if self.phase is Phase.MERGE:
+        if self.phase is MERGE:
             left, least = self.waiting(), self.pace.least * max(1, blocks)
             done = self._share(left, self._logged(logged, self.pace.freeze), space, least)
             if done < left - self.pace.little:
@@ -139,7 +142,7 @@ class Checkpointer:
 
     def may_freeze(self, logged: int) -> bool:
         """Return whether the next step may freeze the maps, and could wait."""
-        if self.phase is Phase.NODES or self.waiting() > 2 * self.pace.little:
+        if self.phase is NODES or self.waiting() > 2 * self.pace.little:
             return False
         return self._in_time(logged) and self._bank_may_be_destaged()
 
@@ -191,7 +194,7 @@ class Checkpointer:
     def freeze(self, *, whole: bool = False) -> None:
         """Freeze the maps, and the position in the log, as they are now; the action Freeze."""
         self._frozen = self._state.freeze(whole=whole)
-        self.phase = Phase.NODES
+        self.phase = NODES
 
     def write(self, most: int) -> None:
         """Write at most `most` nodes of the frozen maps, or pages of their changes."""
@@ -207,7 +210,7 @@ class Checkpointer:
         assert frozen is not None
         self._state.checkpoint_nodes(frozen)
         self._state.checkpoint_commit(frozen)
-        self._frozen, self.phase = None, Phase.IDLE
+        self._frozen, self.phase = None, IDLE
         self._state.truncate(frozen)
         self._state.free()
         self._on_commit()

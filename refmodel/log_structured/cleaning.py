@@ -28,7 +28,7 @@ from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.state import DiskState
 
-WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
+WRITES = frozenset((RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE))
 GETS_AHEAD = 1.75  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
@@ -49,11 +49,14 @@ class Phase(Enum):
     CHECKPOINT = auto()
 
 
+IDLE, MOVE, _ = Phase  # global names: each write compares with them
+
+
 class Cleaning:
     """Cleans one disk, in steps or at once."""
 
     def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
-        self.phase = Phase.IDLE
+        self.phase = IDLE
         self.steps = 0  # since the disk was opened
         self.most_moved = 0  # units, by one step between operations
         self.forced = 0  # cleanings at once, for an operation that needed the space
@@ -103,18 +106,18 @@ class Cleaning:
         """
         if record.kind not in WRITES or not self.stepwise:
             return False
-        if self.phase is Phase.IDLE and self._state.segments.free_count() > self._begin:
+        if self.phase is IDLE and self._state.segments.free_count() > self._begin:
             return False
         return self._step(record)
 
     @spent_on(CLEANER)
     def _step(self, record: Record) -> bool:
         segments = self._state.segments
-        if self.phase is Phase.IDLE:
-            self._span, self._credit, self.phase = self.room, 0.0, Phase.MOVE
+        if self.phase is IDLE:
+            self._span, self._credit, self.phase = self.room, 0.0, MOVE
         self.steps += 1
         paid = Earned(record.count * self._state.geometry.chunk_units, self.room)
-        if self.phase is Phase.MOVE:
+        if self.phase is MOVE:
             if (
                 len(segments.dead) >= self.batch
                 or paid.left < self._for_checkpoint
@@ -193,7 +196,7 @@ class Cleaning:
         """Free what is dead by the next checkpoint that is frozen, if there is anything."""
         gained = len(self._state.segments.dead) or self._cleaner.emptied_count
         if not gained:
-            self.phase = Phase.IDLE
+            self.phase = IDLE
             return
         self.phase, self._filled = Phase.CHECKPOINT, False
         self._gain = gained * (self._state.segments.units - self._cleaner.live)
@@ -234,11 +237,11 @@ class Cleaning:
         self._filled = False  # writes go on: by the freeze it is another segment
         checkpoints.step(record.stored_bytes, paid, blocks=record.count)
         if state.checkpoint_number >= self._frees:
-            self.phase = Phase.IDLE
+            self.phase = IDLE
         return True
 
     def _free_cleaned(self) -> None:
         """Write the checkpoint that frees what was cleaned at once."""
         self._refused = True
         self._checkpoints.run(whole=False)
-        self._refused, self.phase = False, Phase.IDLE
+        self._refused, self.phase = False, IDLE

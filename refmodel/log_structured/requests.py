@@ -33,7 +33,13 @@ from refmodel.core.validation import (
 )
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.requests import joined
-from refmodel.journal.record import OPERATIONS, Record, RecordKind
+from refmodel.journal.record import (
+    ONE_WRITE,
+    OPERATIONS,
+    SEVERAL_WRITES,
+    Record,
+    RecordKind,
+)
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.large_writes import payload_bytes
 from refmodel.log_structured.cleaning import WRITES, Cleaning
@@ -77,7 +83,7 @@ class Requests:
         geometry = self._state.geometry
         count = block_count(geometry, len(data))
         require_range(geometry, lba, count)
-        record = Record(RecordKind.WRITE, lba, count, data=data)
+        record = Record(ONE_WRITE, lba, count, data=data)
         if (
             len(data) < geometry.segment_bytes
             or geometry.reduces
@@ -90,7 +96,7 @@ class Requests:
     def write_many(self, writes: list[tuple[int, bytes]]) -> Process[None]:
         """Write several extents, each an LBA and whole blocks, in one record of the log."""
         counts = whole_blocks(self._state.geometry, writes)
-        yield from self._change(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
+        yield from self._change(Record(SEVERAL_WRITES, count=sum(counts), writes=writes), counts)
 
     def unmap(self, lba: int, count: int) -> Process[None]:
         """Let `count` blocks from `lba` on read as zeroes."""

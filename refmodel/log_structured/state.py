@@ -16,7 +16,7 @@ from refmodel.core.errors import HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
-from refmodel.journal.record import Record, RecordKind
+from refmodel.journal.record import ONE_WRITE, SEVERAL_WRITES, Record, RecordKind
 from refmodel.log_structured.chunks.chunk_store import ChunkStore
 from refmodel.log_structured.chunks.large_writes import LargeWrites
 from refmodel.log_structured.chunks.segments import Segments
@@ -32,7 +32,7 @@ from refmodel.log_structured.snapshots.tree_events import TreeEvents
 from refmodel.log_structured.snapshots.views import View, Views
 from refmodel.log_structured.survey import Survey, TreeAt
 
-OF_VIEWS = (RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT)
+OF_VIEWS = frozenset((RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT))
 MERGED = 16  # changes that an operation merges for each block that it changes
 MERGED_BEFORE_RECLAIM = 32  # changes that one step of reclaim merges
 # The same numbers where nodes are small, so that a small disk is like a large one.
@@ -115,21 +115,20 @@ class DiskState:
         """
         if record.kind in OF_VIEWS:
             self.trees.tell("merge")
-        match record.kind:
-            case RecordKind.WRITES:
-                self._write(record.writes, record.count)
-            case RecordKind.WRITE:
-                self._write([(record.lba, record.data)], record.count)
-            case RecordKind.PLACE:
-                self._adopt(record.lba, record.data)
-            case RecordKind.UNMAP:
-                self.unmap(record.lba, record.count)
-            case RecordKind.SNAPSHOT:
-                self.views.snapshot(record.name)
-            case RecordKind.DELETE:
-                self.views.delete(record.name)
-            case RecordKind.REVERT:
-                self.views.revert(record.name)
+        if (kind := record.kind) is ONE_WRITE:
+            self._write([(record.lba, record.data)], record.count)
+        elif kind is SEVERAL_WRITES:
+            self._write(record.writes, record.count)
+        elif kind is RecordKind.PLACE:
+            self._adopt(record.lba, record.data)
+        elif kind is RecordKind.UNMAP:
+            self.unmap(record.lba, record.count)
+        elif kind is RecordKind.SNAPSHOT:
+            self.views.snapshot(record.name)
+        elif kind is RecordKind.DELETE:
+            self.views.delete(record.name)
+        elif kind is RecordKind.REVERT:
+            self.views.revert(record.name)
         if record.kind in OF_VIEWS:
             self.trees.tell(record.kind.name.lower())
         if self.events.record is not None:

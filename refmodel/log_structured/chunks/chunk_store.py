@@ -330,10 +330,11 @@ class ChunkStore:
         for stream, mbas in enumerate(streams):
             if not mbas:
                 continue
-            units = dict.fromkeys(mbas, 1)
-            if self._compressor is not None:
+            if self._compressor is None:
+                self.queues[stream].add(dict.fromkeys(mbas, 1), len(mbas))
+            else:
                 units = {mba: self._addressing.units_of(chunks[mba]) for mba in mbas}
-            self.queues[stream].add(units)
+                self.queues[stream].add(units, sum(units.values()))
 
     def _stay(self, mbas: list[int]) -> None:
         """Do not move stored chunks any more, which are dropped."""

@@ -88,10 +88,10 @@ class DestageQueue:
         """True if `units` is the length of what is queued."""
         return self.units == sum(self._lengths.values())
 
-    def add(self, lengths: dict[int, int]) -> None:
-        """Queue chunks, each with its length in units."""
+    def add(self, lengths: dict[int, int], units: int) -> None:
+        """Queue chunks, each with its length in units; all together take `units`."""
         self._lengths |= lengths
-        self.units += sum(lengths.values())
+        self.units += units
 
     def discard(self, mbas: list[int]) -> None:
         """Take chunks out of the queue, if they are in it."""

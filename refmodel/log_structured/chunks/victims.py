@@ -10,7 +10,8 @@ from random import Random
 
 from refmodel.log_structured.maps.sparse_column import SparseColumn
 
-MANY = 1 << 40  # segments are fewer, so that an entry of a bucket is one number
+SEGMENT_BITS = 40  # so that an entry of a bucket is one number
+SEGMENT = (1 << SEGMENT_BITS) - 1
 Cost = Callable[[int, int], float]  # live units, when filled -> what cleaning a segment costs
 TIDIED_FROM = 12  # entries, and half as many again as are not out of date: then a bucket is tidied
 TIDIED = 4  # entries that are looked at whenever one comes to a bucket that is tidied
@@ -27,7 +28,7 @@ class Victims:
 
     def __init__(self, units: int) -> None:
         self._units = units
-        self._buckets: list[tuple[list[int], list[int]]]  # newer, older: filled * MANY + segment
+        self._buckets: list[tuple[list[int], list[int]]]  # newer, older: usage and segment
         self._buckets = [([], []) for _ in range(units)]
         self._sizes = [0] * units  # without the entries that are out of date
         self._usage = SparseColumn("Q")  # by segment: filled * units + live; 0: not to be cleaned
@@ -53,13 +54,13 @@ class Victims:
         if not 0 < live < units:
             self._usage[segment] = 0
             return
-        self._usage[segment] = filled * units + live
+        self._usage[segment] = usage = filled * units + live
         sizes[live] += 1
         newer, older = self._buckets[live]
-        heapq.heappush(newer, filled * MANY + segment)
+        heapq.heappush(newer, usage << SEGMENT_BITS | segment)
         if older:
             for entry in older[-TIDIED:]:
-                if self._is_current(live, entry):
+                if self._is_current(entry):
                     heapq.heappush(newer, entry)
             del older[-TIDIED:]  # a heap without its end is a heap
         elif 2 * len(newer) > 3 * sizes[live] + 2 * TIDIED_FROM:
@@ -83,9 +84,10 @@ class Victims:
         sizes = [0] * self._units
         held = [{*newer, *older} for newer, older in self._buckets]
         for segment in self._usage.places():
-            filled, live = divmod(self._usage[segment], self._units)
+            usage = self._usage[segment]
+            live = usage % self._units
             sizes[live] += 1
-            if filled * MANY + segment not in held[live]:
+            if usage << SEGMENT_BITS | segment not in held[live]:
                 yield f"segment {segment} is to be cleaned, and is not among the candidates"
         if sizes != self._sizes:
             yield f"{sizes} segments may be cleaned, by live units; {self._sizes} are counted"
@@ -99,8 +101,8 @@ class Victims:
         while True:
             at = choose.randrange(len(newer) + len(older))
             entry = newer[at] if at < len(newer) else older[at - len(newer)]
-            if self._is_current(live, entry):
-                return entry % MANY
+            if self._is_current(entry):
+                return entry & SEGMENT
 
     @property
     def bucket_count(self) -> int:
@@ -114,8 +116,9 @@ class Victims:
         is out of date, and older than the others of its bucket, does no harm before it is the
         cheapest of all.
         """
+        units = self._units
         tops = [
-            (cost(live, heap[0] // MANY), heap[0], live, age)
+            (cost(live, (heap[0] >> SEGMENT_BITS) // units), heap[0], live, age)
             for live, size in enumerate(self._sizes)
             if size
             for age, heap in enumerate(self._buckets[live])
@@ -124,16 +127,16 @@ class Victims:
         heapq.heapify(tops)
         while tops:
             _, entry, live, age = tops[0]
-            if self._is_current(live, entry):
-                return entry % MANY
+            if self._is_current(entry):
+                return entry & SEGMENT
             heap = self._buckets[live][age]
             heapq.heappop(heap)
             if heap:
-                heapq.heapreplace(tops, (cost(live, heap[0] // MANY), heap[0], live, age))
+                filled = (heap[0] >> SEGMENT_BITS) // units
+                heapq.heapreplace(tops, (cost(live, filled), heap[0], live, age))
             else:
                 heapq.heappop(tops)
         return None
 
-    def _is_current(self, live: int, entry: int) -> bool:
-        filled, segment = divmod(entry, MANY)
-        return self._usage[segment] == filled * self._units + live
+    def _is_current(self, entry: int) -> bool:
+        return self._usage[entry & SEGMENT] == entry >> SEGMENT_BITS

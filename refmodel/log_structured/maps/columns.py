@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 Column: TypeAlias = "array[int]"
@@ -71,12 +70,11 @@ def put_between(column: "Column | Table", at: int, values: Sequence[Any]) -> Non
 
 def taken(column: "Column | Table", slots: Sequence[int]) -> list[Any]:
     """Return the values in some slots."""
-    if isinstance(column, Table):
-        return [*zip(*[taken(part, slots) for part in column.columns], strict=True)]
     if isinstance(slots, range):  # neighbours
-        return column[slots.start : slots.stop].tolist()
-    if len(slots) > 1:
-        return [*itemgetter(*slots)(column)]
+        return [*column[slots.start : slots.stop]]
+    if isinstance(column, Table) and len(column.columns) == 2:  # most tables
+        first, second = column.columns
+        return [(first[slot], second[slot]) for slot in slots]
     return [column[slot] for slot in slots]
 
 
@@ -88,8 +86,8 @@ def put_at(column: "Column | Table", slots: Sequence[int], values: Sequence[Any]
     elif slots and slots[-1] - slots[0] == len(slots) - 1:  # neighbours
         column[slots[0] : slots[-1] + 1] = array(column.typecode, values)
     else:
-        for slot, value in zip(slots, values, strict=True):
-            column[slot] = value
+        for at, slot in enumerate(slots):
+            column[slot] = values[at]
 
 
 def remove_at(columns: Iterable[Column], slots: Sequence[int]) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.columns import (
     Column,
@@ -26,6 +28,7 @@ from refmodel.log_structured.maps.node import MapKind, Node, capacity, columns_o
 from refmodel.log_structured.maps.page_store import PageStore
 
 LAST = 1 << 64  # above every key
+FEW = 5  # keys of a leaf: to search for more of them, numpy is faster
 V = TypeVar("V")  # a value of a leaf
 
 
@@ -439,7 +442,12 @@ def _slots(keys: Column, wanted: Sequence[int]) -> Sequence[int]:
         first, last = bisect_left(keys, low), bisect_left(keys, high)
         if last - first == high - low and last < len(keys) and keys[last] == high:
             return range(first, last + 1)  # all are there, and they are neighbours
-    return [*map(bisect_left, repeat(keys), wanted)]
+    if len(wanted) < FEW:
+        return [*map(bisect_left, repeat(keys), wanted)]
+    slots: list[int] = (
+        np.frombuffer(keys, np.uint64).searchsorted(np.array(wanted, np.uint64)).tolist()
+    )
+    return slots
 
 
 def _lacking(keys: Column, wanted: list[int]) -> int:

@@ -156,7 +156,8 @@ class LiveMap(LogicalMap):
             return super().get_many(wanted)
         if (column := self._column) is None:
             column = self._column = array("Q", bytes(self.pages.column_bytes))
-        found: list[Any] = [*map(self.recent.get, wanted, [column[lba] for lba in wanted])]
+        recent = self.recent.get
+        found: list[Any] = [recent(lba, column[lba]) for lba in wanted]
         if 0 in found:
             unknown = [lba for lba, mba in zip(wanted, found, strict=True) if mba == 0]
             walked = super().get_many(unknown)

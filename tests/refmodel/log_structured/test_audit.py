@@ -58,7 +58,7 @@ def misjudge_victim(disk: LogStructuredDisk) -> None:
 
 
 def queue_for_ever(disk: LogStructuredDisk) -> None:
-    disk.state.chunks.queues[0].add({7: 1})
+    disk.state.chunks.queues[0].add({7: 1}, 1)
 
 
 def miscount_queue(disk: LogStructuredDisk) -> None:

@@ -106,7 +106,7 @@ def test_what_lives_short_is_destaged_first(make: Callable[..., LogStructuredDis
     chunks = make(32, segments=MANY_SEGMENTS, segment_blocks=8).state.chunks
     for mba, stream in enumerate((Stream.OLD, Stream.LONG, Stream.MOVED_SHORT)):
         chunks.moving[mba] = b""
-        chunks.queues[stream].add({mba: 1})
+        chunks.queues[stream].add({mba: 1}, 1)
     assert [mba for mba, _ in chunks.lengths(chunks.moving)] == [2, 1, 0]
     assert not [*chunks.lengths(chunks.bank)]
 

@@ -58,10 +58,10 @@ def test_a_bucket_is_tidied_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> N
     victims, looked = Victims(9), 0
     is_current = Victims._is_current
 
-    def counted(self: Victims, live: int, entry: int) -> bool:
+    def counted(self: Victims, entry: int) -> bool:
         nonlocal looked
         looked += 1
-        return is_current(self, live, entry)
+        return is_current(self, entry)
 
     monkeypatch.setattr(Victims, "_is_current", counted)
     for segment in range(1000):
