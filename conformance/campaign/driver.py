@@ -8,6 +8,7 @@ from typing import Any
 from conformance import targets
 from conformance.campaign import overlapping_driver
 from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, inside, record
+from conformance.campaign.outage import Outage
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.source import Source
@@ -41,10 +42,13 @@ def drive(
     It ends early where the target fails or creates no disk.
     """
     hello = {key: value for key, value in target.hello.items() if key != "ok"}
-    trace = Trace(hello, [], seed, dict(options or {}))
+    trace, outage = Trace(hello, [], seed, dict(options or {})), Outage(hello)
     for request in _sent(program, trace):
+        if outage.forbids(request):
+            continue
         event = ask(target, request, hello, len(trace.events), seed or 0)
         trace.events.append(event)
+        outage.note(event)
         if "failure" in event or event["op"] == "create" and not event["result"]["ok"]:
             break
     return trace

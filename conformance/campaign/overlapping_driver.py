@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.campaign.exchange import described, encoded, inside, record
+from conformance.campaign.outage import Outage
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.targets.base import Message, PowerCut, TargetFailure
 from conformance.targets.overlapping import Calls
@@ -40,6 +41,8 @@ def drive(
         for request in program:
             while not run.may_call(request):
                 run.wait()
+            if run.outage.forbids(request):
+                continue
             if request["op"] != "crash":
                 run.recover()
             while not run.call(request):
@@ -67,6 +70,7 @@ class _Run:
         self._position = 0
         self._dark = False  # whether the power failed, and no crash has recovered since
         self.flying: dict[int, float] = {}  # index of the event -> its deadline
+        self.outage = Outage(calls.hello)
 
     def may_call(self, request: Message) -> bool:
         """Return whether the request may be called now."""
@@ -152,6 +156,7 @@ class _Run:
         except TargetFailure as failure:
             raise _of(answered, failure) from None
         event["answered"] = self._next()
+        self.outage.note(event)
         if event["op"] == "crash":
             self._end()  # everything else in flight
             self._dark = False
