@@ -7,7 +7,7 @@ from conformance.campaign.doctor import MEANINGS, PROFILES, examine
 from conformance.cli.parameters import STATUS, target_option
 from conformance.contract.printable import printable
 from conformance.programs import swarm
-from conformance.targets.base import Unusable
+from conformance.targets.base import Message, Unusable
 
 
 @click.command()
@@ -29,16 +29,14 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     )
     click.echo(f"blocks        {hello['block_size']} bytes")
     click.echo(f"crash profile {profile or 'none'}: {PROFILES[profile]}")
-    many = hello.get("in_flight", 1)
-    step = f"up to {many} requests; one step is a {hello.get('atomic', 'request')}"
-    click.echo(f"in flight     {step if many > 1 else 'one request at a time'}")
-    if hello.get("cuts"):
+    click.echo(f"in flight     {_in_flight(hello)}")
+    unasked = swarm.unasked(hello)
+    if hello.get("cuts") and "crash" not in unasked:
         click.echo("power cuts    also at a device write that the kit chooses")
     if hello.get("devices", 1) > 1:
         spares, tolerates = hello.get("spares", 0), hello.get("tolerates", 0)
         reserve = f", spares included: {spares}" if spares else ""
         click.echo(f"devices       {hello['devices']}{reserve}; {tolerates} may fail")
-    unasked = swarm.unasked(hello)
     for name in swarm.CAPABILITIES:
         declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
         if name in unasked:
@@ -60,3 +58,13 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     usable = all(check.ok for check in checks)
     click.echo("usable" if usable else "the target can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])
+
+
+def _in_flight(hello: Message) -> str:
+    """Return how many requests are in flight, in words."""
+    most = hello.get("in_flight", 1)
+    if most == 1:
+        return "one request at a time"
+    if hello.get("protocol") != 2:
+        return f'one request at a time: its answer to hello says {most}, but not "protocol": 2'
+    return f"up to {most} requests; one step is a {hello.get('atomic', 'request')}"

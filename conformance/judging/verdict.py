@@ -16,7 +16,8 @@ CLAUSES = {
     "one cut short happens whole or not at all",
     "prefix": "Crash (prefix): a power cut keeps the history up to some point, "
     "no earlier than the last flush",
-    "block": "Crash (block): each block keeps its value at the last flush or one written since",
+    "block": "Crash (block): each block keeps its value at the last flush or one written since; "
+    "every acknowledged snapshot, deletion and revert survives",
     "fua": "Write (fua): a write that carries `fua` is durable when it is answered",
     "restart": "Restart: a disk that is closed cleanly and opened again is as it was",
     "devices": "Devices: while no more fail than are tolerated, no data is lost",

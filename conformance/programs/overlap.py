@@ -237,9 +237,11 @@ class _Writer:
             self.program[-1]["schedule"] = self._schedules.left_behind()
         passing = choose.choice(COME_AND_GO)
         self.program[-1]["wait"] = passing
+        # What a read looks at may be freed, and be used again once that is durable.
+        kinds = ["write", *race, *["flush"] * ("flush" in self._able)]
         for passed in range(1, passing + 1):
             goes = slow == "view" and passed == 1 and "delete" in self._able
-            self._add("delete" if goes else choose.choice(["write", *race]), False)
+            self._add("delete" if goes else choose.choice(kinds), False)
             self.program[-1]["overlaps"] = passed
             if self._schedules:
                 self.program[-1]["schedule"] = self._schedules.passing()

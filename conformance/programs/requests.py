@@ -29,6 +29,12 @@ MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take del
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
+def fits(blocks: int, hello: Mapping[str, Any]) -> bool:
+    """Return whether all blocks of a disk can be read by one request. Tags take no room."""
+    tags = hello.get("payload") == "tags"
+    return tags or blocks * hello.get("block_size", 1) <= MOST_BYTES
+
+
 class RequestWriter:
     """Writes the requests of one program for a target that says `hello` and was opened with
     `options`.
@@ -82,8 +88,7 @@ class RequestWriter:
 
     def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
         """Return the sizes of disks, of which one is drawn."""
-        size = hello.get("block_size", 1)
-        return [blocks for blocks in SIZES if blocks == 1 or blocks * size <= MOST_BYTES]
+        return [blocks for blocks in SIZES if blocks == 1 or fits(blocks, hello)]
 
     def _write_at(self, lba: int, count: int = 1) -> None:
         """Write, unless too many devices are away, which a power cut may have caused."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.contract.source import rarely
-from conformance.programs.requests import LARGEST, MOST_BYTES, Request
+from conformance.programs.requests import LARGEST, Request, fits
 from conformance.programs.swarm import FUA, NEEDS, OPENINGS
 from conformance.programs.wide_devices import PIECES, DevicesWriter
 from conformance.programs.wide_snapshots import LEAST_PRUNED, STRIDES
@@ -59,9 +59,8 @@ class WideWriter(DevicesWriter):
     """Writes programs that begin with one of these shapes."""
 
     def _sizes(self, hello: Mapping[str, Any]) -> Sequence[int]:
-        size = hello.get("block_size", 1)
         usual = super()._sizes(hello)
-        return *usual, *usual, *(blocks for blocks in LARGE if blocks * size <= MOST_BYTES)
+        return *usual, *usual, *(blocks for blocks in LARGE if fits(blocks, hello))
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
@@ -75,6 +74,7 @@ class WideWriter(DevicesWriter):
         shapes = [
             *(self._fill_in_pieces,) * 2,
             self._crowd,
+            self._come_and_go,
             self._open_again_and_again,
             self._put_off,
             *(self._prune,) * (2 if self._blocks >= LEAST_PRUNED else 1),

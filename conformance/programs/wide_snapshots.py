@@ -4,6 +4,7 @@
 - Snapshots that share most of what they hold branch from each other and are deleted, with single
   writes in between.
 - Many snapshots are there at once, through an opening.
+- A snapshot comes and goes more often than a byte counts, beside one that stays.
 - A tree of views changes for long, by steps that are drawn one by one: so views that are freed in
   part, branches, short and long writes and openings meet in any order.
 """
@@ -17,6 +18,7 @@ from conformance.programs.swarm import NEEDS, OPENINGS
 
 # Snapshots that are there at once: one more than a power of 2.
 CROWDS = (17, 17, 17, 33, 33, 65, 257, 257)
+TURNS_TAKEN = (17, 65, 256, 256)  # of one snapshot, or up to three fewer
 NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
 APART = (2, 8, NEVER, NEVER, NEVER)  # about so many, in a crowd
 LESS = (1, 1, 2, 3, 4)  # a write before a snapshot has so many times fewer blocks than the last
@@ -235,6 +237,25 @@ class SnapshotsWriter(FullWriter):
             self._request_of_name("delete", name)
             if self._upto(7) == 0:
                 self._write_at(self._upto(self._blocks - 1))
+        self._open()
+        self._read_back()
+
+    def _come_and_go(self) -> None:
+        """Take and delete one snapshot, again and again, while the disk stays open. So numbers that
+        are given to snapshots in turn may wrap, and an older snapshot has the same one."""
+        if not {"snapshot", "delete"} <= self._capabilities:
+            return
+        self._write_at(0, self._blocks)
+        self._request_of_name("snapshot", "older")
+        for _ in range(self._one_of(TURNS_TAKEN) - self._upto(3)):
+            for op in ("snapshot", "delete"):
+                self._request_of_name(op, "m0")
+        for name in ("m1", "m2"):
+            self._write_at(self._upto(self._blocks - 1))
+            self._request_of_name("snapshot", name)
+        self._write_at(0, self._blocks)
+        if "flush" in self._capabilities:  # as in _crowd
+            self._add("flush")
         self._open()
         self._read_back()
 

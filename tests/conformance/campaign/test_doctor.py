@@ -32,6 +32,17 @@ def test_it_says_how_many_requests_are_in_flight() -> None:
     assert "in flight     one request at a time\n" in doctor("model:block")[1]
 
 
+def test_several_requests_need_version_2_and_power_cuts_a_profile(tmp_path: Path) -> None:
+    source = (EXAMPLES / "dict_disk.py").read_text()
+    declared = source.replace('"block_size"', '"in_flight": 8, "cuts": True, "block_size"')
+    (tmp_path / "disk.py").write_text(declared.replace('e": "ack"', 'e": None'))
+    status, output = doctor(f"exec:python3 {tmp_path / 'disk.py'}")
+    assert status == 0 and 'says 8, but not "protocol": 2\n' in output, output
+    assert (
+        "ok            crash" not in output and "power cuts" not in output.partition("none are")[2]
+    )
+
+
 def test_it_says_what_was_understood_of_devices_and_power_cuts(tmp_path: Path) -> None:
     source = (EXAMPLES / "dict_disk.py").read_text()
     declared = '"cuts": True, "devices": 6, "spares": 1, "tolerates": 2, "block_size"'

@@ -565,6 +565,8 @@ def test_a_disk_of_large_blocks_has_few_of_them() -> None:
     """A whole view is read in one request."""
     drawn = programs(60, block_size=65536)
     assert max(program[0]["blocks"] for program in drawn) * 65536 == requests.MOST_BYTES
+    tagged = programs(60, block_size=65536, payload="tags")
+    assert max(program[0]["blocks"] for program in tagged) == max(requests.SIZES)
 
 
 def test_one_block_is_read_at_an_end_of_what_was_written() -> None:

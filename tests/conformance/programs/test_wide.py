@@ -92,6 +92,22 @@ def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> Non
     assert most >= 257, most
 
 
+def test_a_snapshot_comes_and_goes_more_often_than_a_byte_counts_while_the_disk_is_open() -> None:
+    most = 0
+    for program in programs(450):
+        times, held = 0, set[str]()
+        for request in program:
+            if request["op"] in ("crash", "restart"):
+                times = 0
+            elif request["op"] == "snapshot":
+                held.add(request["name"])
+            elif request["op"] == "delete":
+                held.discard(request["name"])
+                times += bool(held)
+            most = max(most, times)
+    assert most >= 253, most
+
+
 def test_a_checkpoint_comes_before_each_of_many_openings() -> None:
     """One in a byte's numbers: whoever compares the numbers of checkpoints in one byte is wrong."""
     most = 0
@@ -284,13 +300,13 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
     """Behind a deletion checkpoints and writes take turns, so that a view is freed over several
     checkpoints."""
     opened = stored = 0
-    for program in programs(480):
+    for program in programs(1200):
         some = [one for one in program[1:120] if one["op"] != "read"]
         if program[0]["blocks"] >= 24 and any(one["op"] == "revert" for one in some):
             ops = "".join(SHORT.get(one["op"], ".") for one in some)
             opened += re.search("^w[wr]*sr?k?o+r?w+s", ops) is not None
             stored += re.search("d[wk]*kw+kw", ops) is not None
-    assert opened > 4 and stored > 1, (opened, stored)
+    assert opened > 10 and stored > 2, (opened, stored)
 
 
 def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
