@@ -12,7 +12,9 @@ from conformance.judging.oracles import model
 from conformance.targets.base import Message
 from conformance.targets.overlapping import calls
 
-FAIL: list[dict[str, Any]] = [{"op": "fail", "device": device, "mode": "absent"} for device in (0, 1)]
+FAIL: list[dict[str, Any]] = [
+    {"op": "fail", "device": device, "mode": "absent"} for device in (0, 1)
+]
 RETURN: list[dict[str, Any]] = [{"op": "return", "device": device} for device in (0, 1)]
 WRITE: dict[str, Any] = {"op": "write", "lba": 0, "tags": [7]}
 READ: dict[str, Any] = {"op": "read", "lba": 0, "count": 4}
