@@ -9,6 +9,7 @@ from typing import Any
 
 from refmodel.adapter.dialogue import Message, integer
 from refmodel.adapter.operations import scrubbed
+from refmodel.array.audit import unrepaired
 from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
 from refmodel.core.errors import BadRequest
@@ -57,6 +58,8 @@ class RequestedFaults:
                     self._bring_back(array_disk, device)
                 disk.settle()
                 problems, _ = scrubbed(array_disk)
+                wrong_again = [*unrepaired(array_disk.array)] if self._faulty else []
+                problems = [line for line in problems if line not in wrong_again]
                 self.unsound &= self._faulty | _gone(array_disk)
                 self._back &= self.unsound
                 return {"ok": True, "problems": problems}

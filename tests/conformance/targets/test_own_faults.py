@@ -49,6 +49,7 @@ class Mirror:
             case "replace" if self.unsettled - {message["device"]}:
                 return {"ok": False, "error": "bad-request"}  # nothing else has the data
             case "replace":
+                self.unsettled.add(message["device"])
                 self.copies[message["device"]] = [-1] * len(self.sums)
                 self.come_back(message["device"])
             case "settle":

@@ -75,3 +75,21 @@ def test_a_device_that_a_spare_replaced_meanwhile_is_a_spare(tmp_path: Path) -> 
         assert target.request({"op": "settle"})["problems"] == []
     finally:
         target.close()
+
+
+def test_what_a_device_with_a_fault_has_wrong_again_is_not_beyond_repair(tmp_path: Path) -> None:
+    """Another device has returned. `settle` repairs both, and one of them goes wrong again."""
+    for seed in range(12):
+        target = Adapter(folder=tmp_path, faults="on-request", layout="raid6-4+2", fault_seed=seed)
+        wrong = {"op": "fail", "mode": "degraded"}
+        try:
+            assert target.request({"op": "create", "blocks": 8})["ok"]
+            for device, fault in ((0, "misdirected-write"), (5, "lost-write")):
+                assert target.request({**wrong, "device": device, "fault": fault})["ok"]
+            for _ in range(20):
+                assert target.request({"op": "write", "lba": 0, "data": DATA * 8})["ok"]
+                assert target.request({"op": "crash"})["ok"]
+            assert target.request({"op": "return", "device": 5})["ok"]
+            assert target.request({"op": "settle"})["problems"] == []
+        finally:
+            target.close()
