@@ -176,6 +176,8 @@ class _Run:
 
     def _end(self) -> None:
         """Record that no request in flight is answered any more."""
+        for index in self.flying:
+            self.outage.note(self._trace.events[index])
         self.flying.clear()
         self._calls.cut()
 

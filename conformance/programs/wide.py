@@ -73,8 +73,7 @@ class WideWriter(DevicesWriter):
         of it many times would take as long as a hundred other programs."""
         shapes = [
             *(self._fill_in_pieces,) * 2,
-            self._crowd,
-            self._come_and_go,
+            self._one_of((self._crowd, self._crowd, self._come_and_go)),
             self._open_again_and_again,
             self._put_off,
             *(self._prune,) * (2 if self._blocks >= LEAST_PRUNED else 1),

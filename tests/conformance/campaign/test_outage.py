@@ -9,7 +9,7 @@ from conformance.campaign.overlapping_driver import drive as drive_overlapping
 from conformance.contract.trace import Trace
 from conformance.judging.judge import judge
 from conformance.judging.oracles import model
-from conformance.targets.base import Message
+from conformance.targets.base import Message, PowerCut
 from conformance.targets.overlapping import calls
 
 FAIL: list[dict[str, Any]] = [
@@ -80,10 +80,24 @@ def test_no_changes_come_until_a_settle_is_granted(overlapping: bool) -> None:
 
 @pytest.mark.parametrize("overlapping", [False, True])
 def test_within_the_redundancy_they_do(overlapping: bool) -> None:
-    ops = [
-        event["op"]
-        for event in sent(
-            [WRITE, FAIL[0], RETURN[0], SETTLE, FAIL[1], WRITE, READ], False, overlapping
-        ).events
-    ]
+    program = [WRITE, FAIL[0], RETURN[0], SETTLE, FAIL[1], WRITE, READ]
+    ops = [event["op"] for event in sent(program, False, overlapping).events]
     assert ops.count("write") == 2
+
+
+def test_a_device_that_failed_when_the_power_did_counts() -> None:
+    """In flight or not, a `fail` that was cut short may have taken effect."""
+
+    class Cuts(LosesForGood):
+        cuts = True
+
+        def request(self, message: Message) -> Message:
+            answer = super().request(message)
+            if message.get("cut"):
+                raise PowerCut
+            return answer
+
+    program = [FAIL[0], {**FAIL[1], "cut": {"after": 1, "seed": 1}}, *RETURN, SETTLE, WRITE]
+    for drives in (drive, lambda target, program: drive_overlapping(calls(target), program)):
+        events = drives(Cuts(), [{"op": "create", "blocks": 4}, *program]).events
+        assert [event["op"] for event in events if event["op"] in ("settle", "write")] == ["settle"]

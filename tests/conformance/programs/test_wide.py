@@ -124,7 +124,7 @@ def test_disks_that_share_blocks_are_more_often_formatted_with_one_block() -> No
         options = {"deduplication": shares}
         disks = [
             generate.program(random.Random(seed), HELLO, 30, options=options, wide=True)
-            for seed in range(150)
+            for seed in range(600)
         ]
         writes = [
             [one["tags"] for one in program[:40] if len(one.get("tags", ())) > 1]
@@ -137,7 +137,7 @@ def test_disks_that_share_blocks_are_more_often_formatted_with_one_block() -> No
         )
 
     few, many = formats(False), formats(True)
-    assert many > 2 * few and many > 15, (few, many)
+    assert many > 2 * few and many > 60, (few, many)
 
 
 def test_all_blocks_are_written_again_and_again_durably() -> None:
@@ -297,13 +297,13 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
     """Behind a deletion checkpoints and writes take turns, so that a view is freed over several
     checkpoints."""
     opened = stored = 0
-    for program in programs(1200):
+    for program in programs(2400):
         some = [one for one in program[1:120] if one["op"] != "read"]
         if program[0]["blocks"] >= 24 and any(one["op"] == "revert" for one in some):
             ops = "".join(SHORT.get(one["op"], ".") for one in some)
             opened += re.search("^w[wr]*sr?k?o+r?w+s", ops) is not None
             stored += re.search("d[wk]*kw+kw", ops) is not None
-    assert opened > 10 and stored > 2, (opened, stored)
+    assert opened > 20 and stored > 5, (opened, stored)
 
 
 def test_too_many_devices_that_are_away_return_before_the_disk_is_opened_again() -> None:
