@@ -115,8 +115,8 @@ def test_the_c_header_has_the_fields_of_devices_and_of_power_cuts(tmp_path: Path
     int main(void) {
         for (struct request *q; (q = read_request()); free_request(q)) {
             char fields[TEXT_BYTES];
-            snprintf(fields, sizeof fields, "\\"all\\":[%lld,\\"%.20s\\",%lld,%lld,%lld]",
-                     q->device, q->mode, q->seconds, q->cut_after, q->cut_seed);
+            snprintf(fields, sizeof fields, "\\"all\\":[%lld,\\"%.20s\\",%lld,%lld,%lld,%lld]",
+                     q->device, q->mode, q->seconds, q->cut_after, q->cut_seed, q->wait);
             answer(q, fields, q->data, q->data_bytes);
         }
     }"""
@@ -130,7 +130,7 @@ def test_the_c_header_has_the_fields_of_devices_and_of_power_cuts(tmp_path: Path
         {"op": "write", "data": "Ig==", "cut": {"after": 300, "seed": 1}},
         {"op": "write", "cut": {"seed": 1, "after": 300}, "data": "Ig=="},
         {"op": "snapshot", "name": "after"},
-        {"op": "snapshot", "name": "cut"},
+        {"op": "read", "wait": 2, "view": "wait"},
     ]
     done = subprocess.run(
         [tmp_path / "fields"],
@@ -139,10 +139,37 @@ def test_the_c_header_has_the_fields_of_devices_and_of_power_cuts(tmp_path: Path
         timeout=60,
     )
     assert [json.loads(line)["all"] for line in done.stdout.splitlines()] == [
-        [2, "absent", 0, 3, 2**40],
-        [0, "", 3600, 0, 0],
-        [0, "", 0, 300, 1],
-        [0, "", 0, 300, 1],
-        [0, "", 0, 0, 0],
-        [0, "", 0, 0, 0],
+        [2, "absent", 0, 3, 2**40, 0],
+        [0, "", 3600, 0, 0, 0],
+        [0, "", 0, 300, 1, 0],
+        [0, "", 0, 300, 1, 0],
+        [0, "", 0, 0, 0, 0],
+        [0, "", 0, 0, 0, 2],
     ]
+
+
+def test_the_c_header_has_the_options_of_a_disk(tmp_path: Path) -> None:
+    program = """#include "dialogue.h"
+    int main(void) {
+        for (struct request *q; (q = read_request()); free_request(q)) {
+            char kind[TEXT_BYTES] = "none", cache[TEXT_BYTES] = "none", sync[TEXT_BYTES] = "none";
+            option(q, "kind", kind), option(q, "cache", cache), option(q, "sync", sync);
+            printf("%s %s %s\\n", kind, cache, sync);
+        }
+    }"""
+    (tmp_path / "options.c").write_text(program)
+    command = ["cc", "-pthread", "-Wall", "-Werror", "-Wno-unused-function"]
+    command += [f"-I{EXAMPLES / 'c_disk'}", "-o", str(tmp_path / "options")]
+    subprocess.run([*command, tmp_path / "options.c"], check=True, timeout=600)
+    creates = [
+        {"op": "create", "blocks": 8},
+        {"op": "create", "blocks": 8, "options": {"kind": "a, b", "cache": 64, "sync": True}},
+        {"op": "create", "options": {"sync": False, "cache": 2}, "blocks": 8},
+    ]
+    done = subprocess.run(
+        [tmp_path / "options"],
+        input="\n".join(map(json.dumps, creates)).encode(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.stdout.decode().splitlines() == ["none none none", "a, b 64 true", "none 2 false"]

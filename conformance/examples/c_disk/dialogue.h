@@ -1,7 +1,5 @@
 /* The dialogue of the conformance kit in C or C++: a request per line in, an answer per line out.
  *
- * A request has strings, integers and one object, `cut`. The fields `wait` and `options`, which come
- * only if `hello` asks for them, are not kept:
  *     struct request *q;
  *     while ((q = read_request())) {
  *         if (!strcmp(q->op, "flush")) { my_flush(); answer_ok(q); }
@@ -9,9 +7,9 @@
  *         free_request(q);
  *     }
  * docs/traces.md lists the requests. An answer function writes one line with the id of the request
- * to stdout, and flushes it; with several requests in flight (version 2) any thread may call it.
- * Call cut_power() before a crash is answered: what was read before is not answered any more. From a
- * `cut` to the crash the engine itself must answer nothing.
+ * and flushes it; with several requests in flight (version 2) any thread may call it. Before a crash
+ * is answered call cut_power(): what was read before is not answered any more. From a `cut` to the
+ * crash the engine itself must answer nothing.
  */
 #ifndef CONFORMANCE_DIALOGUE_H
 #define CONFORMANCE_DIALOGUE_H
@@ -38,30 +36,24 @@ struct request {
     long long seconds;     /* of tick */
     long long cut_after;   /* the power fails at this device write from now on; 0: it does not */
     long long cut_seed;    /* chooses what the media keep then */
-    unsigned char *data;   /* of a write, decoded */
+    long long wait;        /* stay in flight until so many later requests were answered */
+    char *options;         /* of create, if hello lists `knobs`: see option() */
+    unsigned char *data;   /* of a write, decoded: `data_bytes` of them */
     size_t data_bytes;
-    char *line; /* as it was read: `data` points into it */
+    char *line; /* as it was read: `data` and `options` point into it */
 };
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER; /* guards stdout and `life` */
 static int life;
-
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static int base64_value(int c)
-{
-    const char *found = c ? strchr(alphabet, c) : NULL;
-    return found ? (int)(found - alphabet) : -1;
-}
-
-/* Decode base64 in place; return the number of bytes. */
-static size_t base64_decode(const char *text, unsigned char *out)
+static size_t base64_decode(const char *text, unsigned char *out) /* maybe in place */
 {
     uint32_t bits = 0;
     int held = 0;
     size_t bytes = 0;
-    for (; base64_value(*text) >= 0; text++) {
-        bits = bits << 6 | (uint32_t)base64_value(*text);
+    for (const char *found; *text && (found = strchr(alphabet, *text)); text++) {
+        bits = bits << 6 | (uint32_t)(found - alphabet);
         held += 6;
         if (held >= 8) {
             held -= 8;
@@ -91,14 +83,14 @@ static char *field(char *line, const char *key)
     return NULL;
 }
 
-/* Copy a JSON string. An escape becomes `?`: no name or operation of the contract has one. */
-static int copy_string(char *line, const char *key, char *out)
+/* Copy a string, integer or boolean, if there is one. An escape becomes `?`: no name has one. */
+static int copy_value(char *value, char *out)
 {
-    char *value = field(line, key);
-    size_t length = 0;
-    if (!value || *value != '"')
+    if (!value)
         return 0;
-    for (value++; *value && *value != '"'; value++) {
+    size_t length = 0;
+    const char *ends = *value == '"' ? "\"" : ",} ";
+    for (value += *value == '"'; *value && !strchr(ends, *value); value++) {
         char c = *value;
         if (c == '\\' && value[1]) {
             value++;
@@ -109,6 +101,12 @@ static int copy_string(char *line, const char *key, char *out)
     }
     out[length] = 0;
     return 1;
+}
+
+/* Copy the value of an option of `create` into TEXT_BYTES bytes; return 0 if it has none. */
+static inline int option(const struct request *q, const char *name, char *out)
+{
+    return copy_value(q->options ? field(q->options, name) : NULL, out);
 }
 
 static long long integer(char *line, const char *key)
@@ -129,7 +127,7 @@ static struct request *read_request(void)
 {
     struct request *q = (struct request *)calloc(1, sizeof *q);
     size_t size = 0;
-    if (!q || getline(&q->line, &size, stdin) < 0 || !copy_string(q->line, "op", q->op) ||
+    if (!q || getline(&q->line, &size, stdin) < 0 || !copy_value(field(q->line, "op"), q->op) ||
         !strcmp(q->op, "bye")) {
         free_request(q);
         return NULL;
@@ -140,13 +138,15 @@ static struct request *read_request(void)
     pthread_mutex_unlock(&printing);
     q->has_id = field(line, "id") != NULL;
     q->id = integer(line, "id");
-    q->has_name = copy_string(line, "name", q->name) || copy_string(line, "view", q->name);
+    q->has_name = copy_value(field(line, "name"), q->name) || copy_value(field(line, "view"), q->name);
     q->lba = integer(line, "lba");
     q->count = integer(line, "count");
     q->blocks = integer(line, "blocks");
     q->device = integer(line, "device");
     q->seconds = integer(line, "seconds");
-    copy_string(line, "mode", q->mode);
+    q->wait = integer(line, "wait");
+    q->options = field(line, "options");
+    copy_value(field(line, "mode"), q->mode);
     char *cut = field(line, "cut"), *fua = field(line, "fua");
     q->cut_after = cut ? integer(cut, "after") : 0;
     q->cut_seed = cut ? integer(cut, "seed") : 0;
