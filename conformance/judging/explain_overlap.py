@@ -59,11 +59,12 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
-    apart = not trace.overlapping or by_block(trace)
-    if not trace.overlapping:  # a step of it may come apart from its request
+    apart = not trace.overlapping or by_block(trace)  # a step may come apart from its request
+    if not trace.overlapping:
         trace = replace(trace, events=placed(trace.events))
     found = core(trace, verdict.at)
-    in_turn = None if apart else _in_turn(trace, verdict.at, found)
+    single = found.about.startswith("block")  # steps of one block have nothing to come apart from
+    in_turn = None if apart and not single else _in_turn(trace, verdict.at, found)
     if in_turn is not None:
         return explain(in_turn, verdict.at)
     needed, smallest, about, concerned = found

@@ -50,13 +50,16 @@ REFUSED: Event = {
 
 
 @pytest.mark.parametrize("beside", [write(5, 9), REFUSED])
-def test_what_fails_in_turn_is_explained_as_if_nothing_overlapped(beside: Event) -> None:
+@pytest.mark.parametrize("atomic", ["request", "block"])
+def test_what_fails_in_turn_is_explained_as_if_nothing_overlapped(
+    beside: Event, atomic: str
+) -> None:
     """Also beside a write of another block, or a change that was refused; also if the flush is
     answered after the crash was called: it was answered before the power failed."""
     events = [FLUSHED[0], at(beside, 2, 4), *FLUSHED[2:]]
     events[4] = {**events[4], "answered": 10}
     events[5] = {**events[5], "called": 9}
-    trace = Trace(HELLO, events)
+    trace = Trace({**HELLO, "atomic": atomic}, events)
     verdict = judge([trace], {"model": named("model")})[0]
     assert (verdict.at, verdict.kind) == (6, "no-order")
     explained = drawn(trace, verdict)
