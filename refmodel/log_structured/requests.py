@@ -46,11 +46,15 @@ from refmodel.log_structured.cleaning import WRITES, Cleaning
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.loading import loaded
 from refmodel.log_structured.space_reservation import SpaceReservation
-from refmodel.log_structured.state import DiskState
+from refmodel.log_structured.state import OF_VIEWS, DiskState
 from refmodel.media.host import reason
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
 RECLAIM_STEPS = 1  # steps of background reclaim before each change
+# Deleted views that may wait before operations on views do background work, too: they leave it to
+# writes, so what they cost does not depend on the size of the disk.
+MOST_OWED = 32
+FEW_OWED = 2  # the same, where nodes are small so that a small disk is like a large one
 
 
 class Requests:
@@ -73,6 +77,7 @@ class Requests:
         self._space = space
         self._cleaning = cleaning
         self._checkpoints = checkpoints
+        self._most_owed = FEW_OWED if state.geometry.fanout else MOST_OWED
         self._admitting = False  # whether a change is being admitted
         self._error: Exception | None = None  # the error that made the disk unusable
 
@@ -282,11 +287,16 @@ class Requests:
     def _work(self, record: Record, refusable: bool) -> bool:
         """Do the background work that a change earns, then find space for it.
 
-        Returns False if something in flight has to end before.
+        An operation on views earns none, until many deleted views wait. Returns False if something
+        in flight has to end before.
         """
         state = self._state
-        state.survey.keep_up()
-        state.merge(record.count)
+        pays = record.kind not in OF_VIEWS or len(state.views.deleted) > self._most_owed
+        if pays:
+            state.survey.keep_up()
+            state.merge(record.count)
+        else:
+            state.survey.finish_if_scarce()
         try:
             if not self._cleaning.step(record):
                 writes, soon = record.kind in WRITES, self._space.soon_lacking(record)
@@ -295,7 +305,7 @@ class Requests:
                 )
         except HostRefused:
             pass  # it is tried again, and must be done only when the log is full
-        for _ in range(RECLAIM_STEPS if state.views.deleted else 0):
+        for _ in range(RECLAIM_STEPS if pays and state.views.deleted else 0):
             state.reclaimer.reclaim()
         if not state.in_flight:
             return self._reserve(record, refusable)

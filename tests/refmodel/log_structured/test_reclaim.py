@@ -12,6 +12,7 @@ import pytest
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.requests import MOST_OWED
 from refmodel.log_structured.snapshots import reclaim
 
 BLOCKS, BLOCK = 2048, 512
@@ -76,3 +77,25 @@ def test_what_is_left_of_branches_is_what_views_hold(
         for name, blocks in kept.items():
             assert disk.read(0, BLOCKS, name) == b"".join(map(data, blocks))
     assert max(skipped) > 1 and skipped.count(0)
+
+
+def test_operations_on_views_leave_reclaim_to_writes_unless_many_deleted_views_wait(
+    folder: Path,
+) -> None:
+    LogStructuredDisk.create(folder, plan(BLOCKS, block_bytes=BLOCK), sync=False)
+    with closing(LogStructuredDisk.open(folder, sync=False)) as disk:
+        deleted, reclaimer, waiting = disk.state.views.deleted, disk.state.reclaimer, list[int]()
+        disk.write(0, data(1) * BLOCKS)
+        disk.checkpoint()  # nothing waits to be merged
+        for number in range(2 * MOST_OWED):  # nobody writes, so nobody else reclaims
+            disk.snapshot(f"s{number}")
+            disk.revert(f"s{number}")
+            disk.delete(f"s{number}")
+            waiting.append(len(deleted))
+            assert reclaimer.steps == 0 or waiting[-1] > MOST_OWED
+        assert max(waiting) <= MOST_OWED + 2 < reclaimer.steps
+        steps = reclaimer.steps
+        disk.write(0, data(2))
+        assert reclaimer.steps == steps + 1  # of many
+        disk.settle()
+        assert not deleted and audit(disk.state) == []
