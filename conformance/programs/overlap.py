@@ -32,8 +32,7 @@ WEIGHTS = {
     "delete": 6,
     "revert": 6,
 }
-# Weights of what comes between two bursts; a program changes some. A device that is failed is
-# replaced later.
+# Weights of what comes between two bursts; a program changes some.
 ALONE = {
     "crash": 6,
     "restart": 1,
@@ -41,9 +40,11 @@ ALONE = {
     "checkpoint": 1,
     "settle": 1,
     "scrub": 1,
-    "fail": 1,
-    "replace": 1,
+    "fail": 2,
 }
+COMES_BACK = 0.5  # share of the pauses, while a device is away, in which it comes back
+RETURNS = 0.5  # share of the devices that return as they are, if they can; others are replaced
+CATCHES_UP = 0.7  # share of the devices that catch up while requests are in flight
 CHANGING = frozenset(["write", "unmap", "snapshot", "delete", "revert"])
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
 NAMED = frozenset(["snapshot", "delete", "revert"])
@@ -61,7 +62,7 @@ COME_AND_GO = (2, 4, 7, 20)  # number of requests that are called and answered b
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
-GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
+GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail")}
 FULL_ONE_IN = 4  # one in so many programs begins with snapshots of a full disk, which may fill it
 # Blocks of the live disk that one request reads back, on a large disk more; 0: all blocks
 PIECES = (0, 0, 1, 1, 2, 3)
@@ -107,7 +108,7 @@ def written(
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
     if not min(hello.get("devices", 0), hello.get("tolerates", 0)):
-        able -= {"fail", "replace"}
+        able -= {"fail"}
     devices = hello.get("devices", 0)
     cuts = cuts and "crash" in able
     faults = hello.get("faults", ())
@@ -138,7 +139,9 @@ class _Writer:
         self._schedules = Schedules(choose) if schedules else None
         self._devices = devices
         self._faults = faults
-        self._failed: int | None = None  # the device that is failed
+        self._failed: int | None = None  # the device that is failed, or has not caught up
+        self._absent = False  # whether it may return as it is
+        self._back = False  # whether it has come back
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
         self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
         self._blocks = choose.choice(SIZES_OF_ROUNDS if self._in_rounds else SIZES)
@@ -180,9 +183,13 @@ class _Writer:
             else:
                 self._burst(race, kinds, weights)
             if alone and choose.random() < pauses:
-                self._pause(choose.choices(alone, likely)[0])
+                away = self._failed is not None and not self._back
+                back = away and choose.random() < COMES_BACK
+                self._pause("replace" if back else choose.choices(alone, likely)[0])
             elif choose.random() < self._looks:
                 self._look()
+        if self._back:
+            self.program.append({"op": "settle"})
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
@@ -319,20 +326,34 @@ class _Writer:
             if self._choose.random() < SEEN:
                 self._see_a_change()
         if kind == "fail":
-            if self._failed is None:
-                self._failed = self._choose.randrange(self._devices)
-            request |= {"device": self._failed}
-            how = self._choose.choice([ABSENT, DEGRADED, *self._faults])
-            request |= failure(how, self._faults)
-        if kind == "replace":
-            if self._failed is None:
-                return
-            request["device"], self._failed = self._failed, None
-            self.program.append(request)
-            request = {"op": "settle"}
+            self._fail(request)
+        elif kind == "replace":
+            self._come_back(request)
+            if self._choose.random() > CATCHES_UP:
+                self.program.append(request)
+                request = {"op": "settle"}
+        if request["op"] == "settle":
+            self._absent = False  # a spare may be in its place
+            if self._back:
+                self._failed, self._back = None, False
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
+
+    def _fail(self, request: Message) -> None:
+        """Let a device fail: the one that has failed already, if there is one."""
+        if self._failed is None:
+            self._failed = self._choose.randrange(self._devices)
+        how = self._choose.choice([ABSENT, DEGRADED, *self._faults])
+        self._absent, self._back = how == ABSENT, False
+        request |= {"device": self._failed, **failure(how, self._faults)}
+
+    def _come_back(self, request: Message) -> None:
+        """Let the device that failed come back. It lacks something until `settle`."""
+        if self._absent and self._choose.random() < RETURNS:
+            request["op"] = "return"
+        request["device"] = self._failed
+        self._back = True
 
     def _see_a_change(self) -> None:
         """Read what a request in flight changes; half of the time, wait a little for the answer."""

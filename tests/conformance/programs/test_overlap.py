@@ -149,6 +149,26 @@ def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
     assert sent["crash"] > 20 and not any(sent[op] for op in overlap.CHANGES), sent
 
 
+def test_requests_overlap_while_a_device_catches_up() -> None:
+    """A resync must not overwrite a later write, nor may the device count too early."""
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
+    met: Counter[str] = Counter()
+    for seed in range(400):
+        back = False
+        for request in overlap.written(random.Random(seed), hello, 60, 8):
+            if request["op"] in ("return", "replace"):
+                met[request["op"]] += 1
+                back = True
+            elif request["op"] in ("settle", "fail"):
+                met["again"] += back and request["op"] == "fail"
+                back = False
+            elif back:
+                met["opened"] += request["op"] in ("crash", "restart")
+                met[request["op"]] += request.get("overlaps", 0) > 0
+    assert min(met["return"], met["replace"], met["opened"]) > 5 and met["again"], met
+    assert min(met["write"], met["read"]) > 20, met
+
+
 def same(one: generate.Request, other: generate.Request) -> bool:
     """Return whether both programs ask for the same."""
     return one == {key: other[key] for key in other if key not in woven.HOW}
