@@ -59,6 +59,9 @@ BESIDE = 0.3  # share of the ranges of a round that begin or end beside the othe
 CUT_ROUNDS = 0.3  # share of the rounds in a row that end with a power cut, at the first answer
 LEFT_BEHIND = (0, 0.2, 0.5)  # share of the bursts in which one request is slow
 COME_AND_GO = (2, 4, 7, 20)  # number of requests that are called and answered beside a slow one
+# Share of the slow changes of snapshots that a change of another kind with the same name passes
+# first: what the slow one has found out by then is no longer so.
+OVERTAKEN = 0.6
 RACING = 0.6  # share of a burst's requests that are of its two kinds, or have its name
 RIGHT = 0.85  # share of names with which the request has no fault
 # capability -> operations
@@ -246,13 +249,26 @@ class _Writer:
         self.program[-1]["wait"] = passing
         # What a read looks at may be freed, and be used again once that is durable.
         kinds = ["write", *race, *["flush"] * ("flush" in self._able)]
+        first = self._overtakes(slow)
+        name = self.program[-1].get("name", self.program[-1].get("view"))
         for passed in range(1, passing + 1):
-            goes = slow == "view" and passed == 1 and "delete" in self._able
-            self._add("delete" if goes else choose.choice(kinds), False)
+            if first and passed == 1:
+                self._add(first, False, name)
+            else:
+                self._add(choose.choice(kinds), False)
             self.program[-1]["overlaps"] = passed
             if self._schedules:
                 self.program[-1]["schedule"] = self._schedules.passing()
         self._look()
+
+    def _overtakes(self, slow: str) -> str | None:
+        """Return which change of the same snapshot passes this slow request first, if any."""
+        if slow == "view":
+            return "delete" if "delete" in self._able else None
+        others = [kind for kind in CHANGES if kind in NAMED & set(self._able) and kind != slow]
+        if slow not in NAMED or not others or self._choose.random() > OVERTAKEN:
+            return None
+        return self._choose.choice(others)
 
     def _ends_with(self, digit: int) -> None:
         """Let the last digit of the last request's schedule be this one."""
@@ -286,17 +302,18 @@ class _Writer:
             self._name_raced = self._present[-1]
         return pair
 
-    def _add(self, kind: str, overlapping: bool) -> None:
+    def _add(self, kind: str, overlapping: bool, name: str | None = None) -> None:
+        """Send a request of this kind. One about a snapshot has this `name`, or a drawn one."""
         request: dict[str, Any] = {"op": "read" if kind == "view" else kind}
         if kind in ("write", "read", "view", "unmap"):
             request |= self._range(kind)
         elif kind == "snapshot":
             absent = [name for name in NAMES if name not in self._present]
-            request["name"] = self._name(absent, self._present)
+            request["name"] = name or self._name(absent, self._present)
             if request["name"] not in self._present:
                 self._present.append(request["name"])
         elif kind in ("delete", "revert"):
-            request["name"] = self._name(self._present, NAMES)
+            request["name"] = name or self._name(self._present, NAMES)
             if kind == "delete" and request["name"] in self._present:
                 self._present.remove(request["name"])
         if kind == "view":

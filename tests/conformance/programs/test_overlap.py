@@ -94,6 +94,20 @@ def test_some_races_have_a_slow_request_that_others_pass_one_after_another() -> 
     assert all(slow[op] > 5 for op in set(overlap.WEIGHTS) - {"view"}), slow
 
 
+def test_changes_of_a_snapshot_are_passed_by_others_of_it() -> None:
+    """What a slow request has found out may no longer be so when it goes on."""
+    passed: Counter[tuple[str, str]] = Counter()
+    for seed in range(400):
+        sent = overlap.written(random.Random(seed), HELLO, 60, 8, schedules=True)
+        for at, request in enumerate(sent):
+            name = request.get("name", request.get("view"))
+            if name is not None:
+                over = {one["op"] for one in beside(sent, at) if one.get("name") == name}
+                passed.update((request["op"], op) for op in over)
+    pairs = [("revert", "delete"), ("delete", "revert"), ("delete", "snapshot")]
+    assert all(passed[pair] > 5 for pair in [*pairs, ("read", "delete")]), passed
+
+
 def test_a_request_waits_for_no_more_than_may_pass_it() -> None:
     """Otherwise the target waits in vain."""
     waits: Counter[str] = Counter()
