@@ -83,6 +83,7 @@ POOL = 2
 PAST_THE_END = 0.03  # share of requests that reach past the end
 ENDS_ALL = 0.8  # share of power cuts that come while requests are in flight
 SEEN = 0.5  # share of those just before which a read of a change in flight is sent
+CUT_SEEN = 0.5  # share of these changes in which the power fails, in programs with such cuts
 CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # changes that are read then
 # Share of the programs at whose end the disk is opened again: what requests in flight have left in
 # a log shows then, also where a target has answered `unknown-outcome` to all that came after them.
@@ -324,12 +325,7 @@ class _Writer:
             request["overlaps"] = self._choose.randint(self._least, self._reach)
             self._unseen += OF_A_RACE * (kind in NAMED)
         if self._cuts and self._choose.random() < self._cuts:
-            # Many targets write each block by itself, and then what makes them count.
-            blocks = len(request.get("tags", ()))
-            request["cut"] = {
-                "after": self._choose.choice(AFTER) + self._choose.choice([0, 0, blocks]),
-                "seed": self._choose.randrange(1 << 20),
-            }
+            request["cut"] = self._cut(request)
             self._unseen += 1
         if self._schedules and request["op"] in OVERLAPPING:
             request["schedule"] = self._schedules.next()
@@ -340,8 +336,8 @@ class _Writer:
         request: Message = {"op": kind}
         if kind == "crash" and self._most > 1 and self._choose.random() < ENDS_ALL:
             request["overlaps"] = self._choose.choice([self._most - 1, 1])
-            if self._choose.random() < SEEN:
-                self._see_a_change()
+            if self._choose.random() < SEEN and self._see_a_change():
+                del request["overlaps"]
         if kind == "fail":
             self._fail(request)
         elif kind == "replace":
@@ -372,8 +368,19 @@ class _Writer:
         request["device"] = self._failed
         self._back = True
 
-    def _see_a_change(self) -> None:
-        """Read what a request in flight changes; half of the time, wait a little for the answer."""
+    def _cut(self, request: Message) -> Message:
+        """Return at which device write the power fails."""
+        # Many targets write each block by itself, and then what makes them count.
+        blocks = len(request.get("tags", ()))
+        return {
+            "after": self._choose.choice(AFTER) + self._choose.choice([0, 0, blocks]),
+            "seed": self._choose.randrange(1 << 20),
+        }
+
+    def _see_a_change(self) -> bool:
+        """Read what a request in flight changes; half of the time, wait a little for the answer.
+        Return whether the power fails at a device write of the change: what the read has shown by
+        then may not be durable, and a crash that is sent comes too late."""
         self._add(self._choose.choice([kind for kind in CHANGES if kind in self._able]), True)
         change = self.program[-1]
         self._add("read", True)
@@ -384,6 +391,9 @@ class _Writer:
             read["view"] = change["name"]
         if self._schedules:
             self._ends_with(self._choose.choice([WITH_THE_NEXT, FIRST_ANSWER]))
+        if self._cuts and self._choose.random() < CUT_SEEN:
+            change["cut"] = self._cut(change)
+        return "cut" in change
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

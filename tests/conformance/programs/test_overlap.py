@@ -201,6 +201,18 @@ def test_what_a_change_in_flight_changes_is_read(schedules: bool) -> None:
     assert all(seen[op] > 5 for op in overlap.CHANGES), seen
 
 
+def test_the_power_fails_in_a_change_that_is_read() -> None:
+    """A crash that is sent behind the answer of the read comes when the change is durable."""
+    seen: Counter[str] = Counter()
+    for seed in range(400):
+        program = overlap.written(random.Random(seed), HELLO, 60, 8, cuts=True)
+        for change, read, crash in zip(program, program[1:], program[2:], strict=False):
+            if "cut" in change and read["op"] == "read" and crash["op"] == "crash":
+                meets = read.get("overlaps", 0) > 0 and "overlaps" not in crash
+                seen[change["op"]] += meets and read["lba"] == change.get("lba", 0)
+    assert all(seen[op] > 5 for op in overlap.CHANGES), seen
+
+
 def test_in_some_programs_the_same_requests_meet_again_and_again() -> None:
     """All of a round are in flight together; then all views are read, or the power is cut."""
     met: Counter[tuple[str, ...]] = Counter()
