@@ -370,6 +370,8 @@ def line(event: Event) -> str:
     text = " ".join(words)
     if "tags" in event:
         text += ": " + _shortened(event["tags"])
+    if "wait" in event:
+        text += f" (waits until {event['wait']} later requests were answered)"
     if "cut" in event and event.get("result") is not None:
         text += f" (answered before device write {event['cut']['after']}: no power cut)"
     elif "cut" in event:

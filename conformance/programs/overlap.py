@@ -354,11 +354,13 @@ class _Writer:
             self._look()
 
     def _fail(self, request: Message) -> None:
-        """Let a device fail: the one that has failed already, if there is one."""
+        """Let a device fail: the one that has failed already, if there is one. If it did so for
+        good, it stays so."""
+        stays = self._failed is not None and not self._absent and not self._back
         if self._failed is None:
             self._failed = self._choose.randrange(self._devices)
         how = self._choose.choice([ABSENT, DEGRADED, *self._faults])
-        self._absent, self._back = how == ABSENT, False
+        self._absent, self._back = how == ABSENT and not stays, False
         request |= {"device": self._failed, **failure(how, self._faults)}
 
     def _come_back(self, request: Message) -> None:

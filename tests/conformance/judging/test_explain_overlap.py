@@ -155,6 +155,12 @@ def test_a_power_cut_that_did_not_come_is_told_from_one_that_did() -> None:
     assert line(asked) == "write 0: 7 (power cut at device write 4)"
 
 
+def test_a_request_that_waits_says_so() -> None:
+    """It may fail only because others pass it."""
+    event: Event = {"op": "read", "lba": 0, "count": 2, "wait": 3, "result": None}
+    assert line(event) == "read 0+2 (waits until 3 later requests were answered) -> cut short"
+
+
 OUTSIDE = {"ok": False, "error": "out-of-range"}
 LOST = {"ok": False, "error": "data-lost", "message": "two copies differ"}
 
