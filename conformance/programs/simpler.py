@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from conformance.programs.names import ALLOWED, LONGEST
 from conformance.programs.situation import BACK, DEGRADED
 from conformance.programs.swarm import BEYOND_TOLERANCE
 
@@ -17,6 +18,8 @@ HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what oth
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
 SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
+PLAIN = 2  # characters of a name that needs no plainer one, at most
+NAMED = ("name", "view")  # fields of a request that hold the name of a snapshot
 
 
 def sent_beyond_tolerance(program: list[Request], tolerates: int, spares: int = 0) -> int:
@@ -112,8 +115,8 @@ def fewer_in_flight(program: list[Request]) -> Iterator[list[Request]]:
 
 
 def simpler(program: list[Request]) -> Iterator[list[Request]]:
-    """Yield programs with fewer requests in flight, a smaller disk, blocks closer together, or a
-    simpler request.
+    """Yield programs with fewer requests in flight, a smaller disk, blocks closer together, plain
+    names, or a simpler request.
     """
     yield from fewer_in_flight(program)
     blocks = program[0]["blocks"]
@@ -121,6 +124,7 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
         if 0 < fewer < blocks:
             yield [{**program[0], "blocks": fewer}, *program[1:]]
     yield from _closer(program, blocks)
+    yield from _plainly_named(program)
     for index in range(len(program) - 1, 0, -1):
         for request in _simpler_request(program[index], blocks):
             yield [*program[:index], request, *program[index + 1 :]]
@@ -182,6 +186,25 @@ def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
             for request in program
         ]
         yield moved
+
+
+def _plainly_named(program: list[Request]) -> Iterator[list[Request]]:
+    """Yield the program with short names in place of all long ones, and in place of one of them.
+
+    A name that is not allowed stays: the target may have to refuse it."""
+    names = list(dict.fromkeys(name for name in map(snapshot_of, program) if name))
+    allowed = [name for name in names if len(name) <= LONGEST and not set(name) - {*ALLOWED}]
+    odd = [name for name in allowed if len(name) > PLAIN]
+    plain = dict(zip(odd, (name for name in ALLOWED if name not in names), strict=False))
+    for some in [plain, *({name: plain[name]} for name in plain if len(plain) > 1)]:
+        if some:
+            yield [
+                {
+                    key: some.get(value, value) if key in NAMED else value
+                    for key, value in one.items()
+                }
+                for one in program
+            ]
 
 
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:

@@ -123,6 +123,28 @@ def test_requests_that_only_go_together_go_together() -> None:
     assert [event["op"] for event in found.trace.events] == ["create", "crash"]
 
 
+@pytest.mark.parametrize("matters", [False, True])
+def test_long_names_become_short_unless_they_matter(matters: bool) -> None:
+    """A reader takes a name of 64 characters for the cause. One that is not allowed may be it."""
+    long, bad = "A" * 64, "no/name"
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        names = [request.get("name", request.get("view")) for request in program[1:]]
+        kept = len(names) == 4 and names[0] == names[3] != names[1] and names[2] == bad
+        if not kept or matters and long not in names:
+            return None
+        trace = traced(program)
+        return trace, Verdict("fail", len(trace.events) - 1, "stale")
+
+    program: list[Request] = [{"op": "create", "blocks": 1}]
+    program += [{"op": "snapshot", "name": name} for name in ("some-name", long, bad)]
+    program.append({"op": "delete", "name": "some-name"})
+    trace = traced(program)
+    found = shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt)
+    names = [event["name"] for event in found.trace.events[1:]]
+    assert names == ["a", long if matters else "b", bad, "a"]
+
+
 @pytest.mark.parametrize("wanted", ["checkpoint", "write"])
 def test_one_request_stands_in_for_many(wanted: str) -> None:
     """A failure that many requests bring about together, or one of another kind alone."""
