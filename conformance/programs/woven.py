@@ -27,6 +27,7 @@ MOST_ADDED = 60
 LEFT_BEHIND_ONE_IN = 12
 OF_A_VIEW_ONE_IN = 3  # one in so many slow requests is a read of a whole snapshot instead
 BESIDE = (3, 8, 20)  # number of writes over what a slow request reads or writes
+SEEN_FROM = "beside"  # a snapshot that is taken while a slow write or unmap is in flight
 # Behind one in so many groups of changes a flush is in flight, too. It may be answered before the
 # power cut.
 FLUSHED_ONE_IN = 4
@@ -135,7 +136,9 @@ class _Added:
         self._blocks: int = program[0]["blocks"]
         self._flushes = any(request["op"] == "flush" for request in program)
         self._scrubs = any(request["op"] == "scrub" for request in program)
-        self._deletes = any(request["op"] == "delete" for request in program)
+        ops = {request["op"] for request in program}
+        self._deletes = "delete" in ops
+        self._comes_and_goes = {"snapshot", "delete"} <= ops and self._blocks <= LARGEST
         self._durable = any(request.get("fua") for request in program)
         self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
@@ -202,7 +205,8 @@ class _Added:
 
     def beside(self, slow: Message) -> list[Message]:
         """Return writes over what a request in flight reads or writes, one after another, and
-        flushes between them; or none if it reaches past the end.
+        flushes between them; or none if it reaches past the end. Beside half of the slow writes a
+        snapshot is taken, too. What the slow one found out before that does not hold any more.
         """
         choose = self._choose
         lba: int = slow.get("lba", 0)
@@ -222,10 +226,19 @@ class _Added:
             for request in [self._anew(write), *flush]:  # what a flush frees may be used again
                 request = {**request, "overlaps": len(sent) + 1}
                 sent.append(request | self._passing())
+        if self._comes_and_goes and slow["op"] in ("write", "unmap") and choose.randrange(2):
+            sent += self._seen_from_a_snapshot(len(sent) + 1)
         if self._scrubs and choose.randrange(2):  # what the slow one has kept from being freed
             sent.append({"op": "scrub"})
         self.left -= len(sent)
         return sent
+
+    def _seen_from_a_snapshot(self, number: int) -> list[Message]:
+        """Return a snapshot that passes a slow write as the request of this `number`, and a read of
+        it once all was answered. It must not change then."""
+        taken = {"op": "snapshot", "name": SEEN_FROM, "overlaps": number} | self._passing()
+        view: Message = {"op": "read", "lba": 0, "count": self._blocks, "view": SEEN_FROM}
+        return [taken, view, {"op": "delete", "name": SEEN_FROM}]
 
     def view(self) -> Message:
         """Return the `view` of a read: a snapshot now and then."""

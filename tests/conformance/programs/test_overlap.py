@@ -85,6 +85,20 @@ def test_some_requests_stay_in_flight_while_their_blocks_are_written_over() -> N
     assert flushed > 10, "between the writes what they freed is made durable"
 
 
+def test_a_snapshot_is_taken_while_a_write_stays_in_flight() -> None:
+    """What the write found out before, such as what has to be copied, does not hold any more."""
+    taken: Counter[str] = Counter()
+    for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 50)):
+        sent = woven.woven(random.Random(seed), plain, 8, schedules=True)
+        for at, request in enumerate(sent):
+            over = beside(sent, at)
+            if over and over[-1]["op"] == "snapshot" and request["op"] in ("write", "unmap"):
+                view = sent[at + len(over) + 1]
+                taken[request["op"]] += view.get("view") == over[-1]["name"]
+                assert not view.get("overlaps"), "the write has ended by then"
+    assert taken["write"] > 10, taken
+
+
 def test_some_races_have_a_slow_request_that_others_pass_one_after_another() -> None:
     slow: Counter[str] = Counter()
     for seed in range(200):
