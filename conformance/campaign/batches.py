@@ -180,7 +180,7 @@ def _drive(
                 program = _overlapping(bench, plan, program, options, seed, together)
             elif not cuts:
                 program = _woven(bench, program, options, seed, together, in_turn=True)
-            if hello.get("atomic") == "block":
+            if generate.judged_by_block(hello):
                 program = generate.followed(program)
         trace = bench.drive(program, seed, options)
         verdict = judged([trace], at_once, plan.faults)[0]

@@ -74,6 +74,12 @@ def length(choose: Source, ops: int) -> int:
     return min(ops * TIMES[choose.randrange(len(TIMES))], max(ops, LONG_LIFE))
 
 
+def judged_by_block(hello: Mapping[str, Any]) -> bool:
+    """Return whether a judge of requests that overlap follows each block: one step is a block, or a
+    power cut may leave each block as it was at another moment."""
+    return "block" in (hello.get("atomic"), hello.get("crash_profile"))
+
+
 def followed(program: list[Request]) -> list[Request]:
     """Return as much of the program as a judge that follows each block decides in some seconds."""
     largest = program[0]["blocks"]
