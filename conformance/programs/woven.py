@@ -31,6 +31,7 @@ SEEN_FROM = "beside"  # a snapshot that is taken while a slow write or unmap is 
 # Behind one in so many groups of changes a flush is in flight, too. It may be answered before the
 # power cut.
 FLUSHED_ONE_IN = 4
+FLUSHES = (1, 1, 2)  # number of flushes there: one may rely on the other, which has not ended
 HOW = ("overlaps", "schedule", "wait")  # fields that say how a request is sent
 
 
@@ -303,7 +304,8 @@ class _Added:
                 self._open[again["name"]] = None
             sent.append(again)
         if self._flushes and self._choose.randrange(FLUSHED_ONE_IN) == 0:
-            sent.append({"op": "flush", "overlaps": len(changes), **self.schedule()})
+            for _ in range(min(self._choose.choice(FLUSHES), self._most - len(sent))):
+                sent.append({"op": "flush", "overlaps": len(sent), **self.schedule()})
         return sent
 
     def _anew(self, request: Message) -> Message:

@@ -161,6 +161,18 @@ def test_a_flush_alone_makes_changes_of_snapshots_durable() -> None:
     assert sum(behind[op] for op in ("snapshot", "delete", "revert")) > 30, behind
 
 
+def test_two_flushes_are_in_flight_when_the_power_fails() -> None:
+    """One of them may be answered since the other one has begun, which has made nothing durable."""
+    hello = {**HELLO, "crash_profile": "prefix"}
+    met = 0
+    for seed, plain in enumerate(islice(generate.programs(hello, 60, 1), 200)):
+        sent = woven.woven(random.Random(seed), plain, 8)
+        for one, other, crash in zip(sent, sent[1:], sent[2:], strict=False):
+            flushes = one["op"] == other["op"] == "flush" and other.get("overlaps", 0) > 0
+            met += flushes and crash["op"] == "crash" and crash.get("overlaps", 0) > 1
+    assert met > 20, met
+
+
 def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
     """The contract lets only reads be refused as data-lost."""
     hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
