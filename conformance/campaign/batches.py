@@ -77,7 +77,7 @@ class Part:
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     coverage: Coverage = field(default_factory=Coverage)
-    declared: frozenset[str] = frozenset()  # capabilities that can be asked for
+    declared: frozenset[str] = frozenset()  # what can be asked for: capabilities, IN_FLIGHT
     unasked: frozenset[str] = frozenset()  # the others that the target declares
     inside: bool = False  # the engine said what happened inside
     reason: str = ""  # why it ended early, and what an unusable target printed
@@ -193,6 +193,7 @@ def _drive(
         if refusable is None:  # otherwise there was no disk to learn from
             part.unasked |= swarm.unasked(trace.hello).keys()
             part.declared |= set(trace.hello["capabilities"]) - part.unasked
+            part.declared |= {swarm.IN_FLIGHT} if trace.hello.get("in_flight", 1) > 1 else set()
             part.coverage.add(trace)
             if verdict.verdict == "pass":  # a program that continues a failure fails again
                 explored.learn(trace)

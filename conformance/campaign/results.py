@@ -76,7 +76,7 @@ class Campaign:
     most_failures: int = MOST_FAILURES
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
-    declared: frozenset[str] = frozenset()  # capabilities that can be asked for
+    declared: frozenset[str] = frozenset()  # what can be asked for: capabilities, IN_FLIGHT
     unasked: frozenset[str] = frozenset()  # the others that the target declares
     interrupted: bool = False  # Ctrl-C or SIGTERM ended it before it was complete
     shrinking: bool = False  # a failure is being shrunk

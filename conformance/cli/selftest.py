@@ -325,6 +325,7 @@ def _as_json(one: Hunt) -> dict[str, Any]:
         "traces": one.traces,
         "operations": one.operations,
         "shrunk": one.shrunk,
+        "needs": one.needs,
         "seconds": round(one.seconds, 2),
         "good": one.as_it_should_be,
     }

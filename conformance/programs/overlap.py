@@ -1,4 +1,7 @@
-"""Writes programs whose requests overlap: races on a few blocks that all requests meet in."""
+"""Writes programs whose requests overlap: races on a few blocks that all requests meet in.
+
+It has more than 400 lines because one writer draws all of their shapes.
+"""
 
 import random
 from collections import Counter
@@ -8,8 +11,8 @@ from typing import Any
 
 from conformance.contract.tagged_block import ALIKE
 from conformance.contract.trace import OVERLAPPING
+from conformance.programs.racing_device import RacingDevice
 from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
-from conformance.programs.situation import ABSENT, DEGRADED, failure
 from conformance.programs.swarm import OPENINGS
 from conformance.targets.base import Message
 
@@ -42,8 +45,6 @@ ALONE = {
     "scrub": 1,
     "fail": 2,
 }
-COMES_BACK = 0.5  # share of the pauses, while a device is away, in which it comes back
-RETURNS = 0.5  # share of the devices that return as they are, if they can; others are replaced
 CATCHES_UP = 0.7  # share of the devices that catch up while requests are in flight
 CHANGING = frozenset(["write", "unmap", "snapshot", "delete", "revert"])
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
@@ -141,11 +142,7 @@ class _Writer:
         self._choose, self._able, self._most = choose, able, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = Schedules(choose) if schedules else None
-        self._devices = devices
-        self._faults = faults
-        self._failed: int | None = None  # the device that is failed, or has not caught up
-        self._absent = False  # whether it may return as it is
-        self._back = False  # whether it has come back
+        self._device = RacingDevice(choose, devices, faults)
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
         self._in_rounds = most > 1 and choose.randrange(IN_ROUNDS_ONE_IN) == 0
         self._blocks = choose.choice(SIZES_OF_ROUNDS if self._in_rounds else SIZES)
@@ -187,12 +184,11 @@ class _Writer:
             else:
                 self._burst(race, kinds, weights)
             if alone and choose.random() < pauses:
-                away = self._failed is not None and not self._back
-                back = away and choose.random() < COMES_BACK
-                self._pause("replace" if back else choose.choices(alone, likely)[0])
+                back = self._device.comes_back()
+                self._pause("return" if back else choose.choices(alone, likely)[0])
             elif choose.random() < self._looks:
                 self._look()
-        if self._back:
+        if self._device.back:
             self.program.append({"op": "settle"})
         self._look()
         if "scrub" in able:
@@ -339,36 +335,17 @@ class _Writer:
             if self._choose.random() < SEEN and self._see_a_change():
                 del request["overlaps"]
         if kind == "fail":
-            self._fail(request)
-        elif kind == "replace":
-            self._come_back(request)
+            request = self._device.fail()
+        elif kind == "return":
+            request = self._device.come_back()
             if self._choose.random() > CATCHES_UP:
                 self.program.append(request)
                 request = {"op": "settle"}
         if request["op"] == "settle":
-            self._absent = False  # a spare may be in its place
-            if self._back:
-                self._failed, self._back = None, False
+            self._device.settle()
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
-
-    def _fail(self, request: Message) -> None:
-        """Let a device fail: the one that has failed already, if there is one. If it did so for
-        good, it stays so."""
-        stays = self._failed is not None and not self._absent and not self._back
-        if self._failed is None:
-            self._failed = self._choose.randrange(self._devices)
-        how = self._choose.choice([ABSENT, DEGRADED, *self._faults])
-        self._absent, self._back = how == ABSENT and not stays, False
-        request |= {"device": self._failed, **failure(how, self._faults)}
-
-    def _come_back(self, request: Message) -> None:
-        """Let the device that failed come back. It lacks something until `settle`."""
-        if self._absent and self._choose.random() < RETURNS:
-            request["op"] = "return"
-        request["device"] = self._failed
-        self._back = True
 
     def _cut(self, request: Message) -> Message:
         """Return at which device write the power fails."""

@@ -34,6 +34,7 @@ NEEDS = {
 OPENINGS = ("restart", "crash")
 FUA = "fua"  # the capability of writes that are durable when they are answered
 CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
+IN_FLIGHT = "in_flight"  # no capability: a number in `hello`, which requests that overlap need
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
@@ -244,11 +245,18 @@ def unasked(hello: Mapping[str, Any]) -> dict[str, str]:
     return reasons
 
 
+def needs(trace: Trace) -> dict[str, str]:
+    """Return what the operations of the trace need: operation -> capability. FUA stands for writes
+    that are durable at once, IN_FLIGHT for requests that overlap."""
+    found = {event["op"]: NEEDS.get(event["op"]) for event in trace.events}
+    if any(event.get("fua") for event in trace.events):
+        found[FUA] = FUA
+    if trace.overlapping:
+        found[IN_FLIGHT] = IN_FLIGHT
+    return {op: need for op, need in found.items() if need is not None}
+
+
 def lacking(trace: Trace, hello: Mapping[str, Any]) -> str:
     """Return the operations of the trace that a target with this hello is never asked for."""
-    ops = dict.fromkeys(event["op"] for event in trace.events)
-    needs = {op: NEEDS.get(op) for op in ops}
-    if any(event.get("fua") for event in trace.events):
-        needs[FUA] = FUA
-    able = {None, *hello["capabilities"]}
-    return ", ".join(op for op, need in needs.items() if need not in able)
+    able = {IN_FLIGHT, *hello["capabilities"]}
+    return ", ".join(op for op, need in needs(trace).items() if need not in able)

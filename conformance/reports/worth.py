@@ -2,21 +2,31 @@
 
 The chance comes from the self-test, which plants bugs in the reference engines one at a time.
 found_by_traces.json says how many traces it took the model or scrub to find each, or null if
-neither did. A bug that took n traces is taken to be found by a trace with the chance 1/n.
+neither did, and which capabilities the shortest trace that shows it needs. A bug that took n traces
+is taken to be found by a trace with the chance 1/n, where a target declares what that trace needs.
 """
 
 import json
+from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
-from conformance.campaign.batches import IN_FLIGHT
+from conformance.campaign.batches import IN_FLIGHT as MOST_IN_FLIGHT
 from conformance.campaign.results import OUTCOMES, Campaign
-from conformance.programs.swarm import CAPABILITIES
+from conformance.programs.swarm import CAPABILITIES, IN_FLIGHT
 from conformance.reports.summary import coverage, in_a_row
 
 FOUND = "found_by_traces.json"
 OPS = 30  # operations of the traces of the self-test
 MORE_MINUTES = 10
+
+
+class Planted(NamedTuple):
+    """A planted bug: the traces to find it, None if it was not found, and what shows it needs."""
+
+    traces: int | None
+    needs: frozenset[str]
 
 
 def worth(campaign: Campaign) -> list[tuple[str, str]]:
@@ -26,54 +36,64 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
     rows = coverage(campaign)
     never = [f"{op} {outcome}" for op, outcome, times in rows if not times and op in OUTCOMES]
     reached = len(rows) - len(never)
-    traces, bugs = len(campaign.judged), len(_traces_to_find())
-    ours = campaign.target.partition(":")[0] == "refmodel"
-    where = "" if ours else " in the engines of this project"
-    unlike = _unlike_the_self_test(campaign)
-    text = [
+    return [
         ("reached", f"{reached} of {len(rows)} outcomes of operations; {in_a_row(campaign)}"),
         ("never", ", ".join(never) or "nothing: every outcome happened"),
+        *_chances(campaign),
+    ]
+
+
+def _chances(campaign: Campaign) -> list[tuple[str, str]]:
+    """Return the chance that so many traces find a bug of the self-test, and that more do."""
+    lacks = _lacks(campaign)
+    bugs = [bug for bug in planted() if not bug.needs & lacks]
+    unlike = _unlike_the_self_test(campaign)
+    if not bugs:
+        unlike = unlike or f"has no bug that shows without {', '.join(sorted(lacks))}"
+    if unlike:
+        return [("worth", f"the chance to find a bug is not known: the self-test {unlike}")]
+    traces = len(campaign.judged)
+    engines = "" if campaign.target.partition(":")[0] == "refmodel" else " in our engines"
+    kind = f"that show without {', '.join(sorted(lacks))}" if lacks else "planted bugs"
+    lines = [
         (
             "worth",
-            f"the chance to find a bug is not known: the self-test {unlike}"
-            if unlike
-            else f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
-            f"self-test with a chance of {percent(chance(traces))} ({bugs} planted bugs{where})",
-        ),
+            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
+            f"self-test with a chance of {percent(chance(bugs, traces))} ({len(bugs)} "
+            f"{kind}{engines})",
+        )
     ]
     more = int(traces * 60 * MORE_MINUTES / campaign.seconds) if campaign.seconds else 0
-    if more > traces and not unlike:
-        text.append(
-            (
-                "more",
-                f"--minutes {MORE_MINUTES} runs about {more:,} traces: a chance of "
-                f"{percent(chance(more))}",
-            )
+    if more > traces:
+        odds = percent(chance(bugs, more))
+        lines.append(
+            ("more", f"--minutes {MORE_MINUTES} runs about {more:,} traces: a chance of {odds}")
         )
-    return text
+    return lines
+
+
+def _lacks(campaign: Campaign) -> set[str]:
+    """Return what the self-test uses, and this campaign did not."""
+    lacks = {*campaign.without, *campaign.skipped} & {*CAPABILITIES}
+    return lacks if IN_FLIGHT in campaign.declared else {*lacks, IN_FLIGHT}
 
 
 def _unlike_the_self_test(campaign: Campaign) -> str:
     """Return what the self-test did and the run did not; "" if nothing."""
     kind, _, options = campaign.target.partition(":")
-    if campaign.without:
-        return f"used {', '.join(campaign.without)}"
-    if lacks := [name for name in campaign.skipped if name in CAPABILITIES]:
-        return f"was of engines that offer {', '.join(lacks)}"
     if campaign.ops < OPS:
         return f"had traces of {OPS} operations and more"
     if not campaign.usual:
-        return f"had power cuts and up to {IN_FLIGHT} requests in flight"
+        return f"had power cuts and up to {MOST_IN_FLIGHT} requests in flight"
     if campaign.faults or kind == "refmodel" and "=" in options:
         return "was of all engines with all options, and injected no faults"
     return ""
 
 
-def chance(traces: int) -> float:
-    """Return the chance, from 0 to 1, that `traces` traces find one of the planted bugs."""
-    found = _traces_to_find()
-    missed = (1.0 if needed is None else (1 - 1 / needed) ** traces for needed in found)
-    return 1 - sum(missed) / len(found)
+def chance(bugs: Collection[Planted], traces: int) -> float:
+    """Return the chance, from 0 to 1, that `traces` traces find one of these bugs."""
+    missed = (1.0 if bug.traces is None else (1 - 1 / bug.traces) ** traces for bug in bugs)
+    return 1 - sum(missed) / len(bugs)
 
 
 def percent(chance: float) -> str:
@@ -82,6 +102,8 @@ def percent(chance: float) -> str:
 
 
 @cache
-def _traces_to_find() -> tuple[int | None, ...]:
+def planted() -> tuple[Planted, ...]:
+    """Return the planted bugs."""
     text = (files("conformance.reports") / FOUND).read_text(encoding="utf-8")
-    return tuple(json.loads(text)["traces"].values())
+    bugs = json.loads(text)["bugs"].values()
+    return tuple(Planted(bug["traces"], frozenset(bug["needs"])) for bug in bugs)

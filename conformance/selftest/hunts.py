@@ -17,7 +17,7 @@ from conformance.contract.trace import Trace
 from conformance.judging import oracles
 from conformance.judging.judge import judge
 from conformance.judging.oracles import INNER, NoSuchOracle
-from conformance.programs import generate
+from conformance.programs import generate, swarm
 from conformance.selftest import corpus
 from conformance.targets import Factory
 from refmodel.bugs import BUGS
@@ -72,6 +72,12 @@ class Hunt:
     def shrunk(self) -> int | None:
         """Operations of the shortest trace."""
         return self.failure.trace.operations if self.failure else None
+
+    @property
+    def needs(self) -> list[str]:
+        """What the shortest trace needs; everything if there is none."""
+        needed = swarm.needs(self.failure.trace).values() if self.failure else swarm.CAPABILITIES
+        return sorted({*needed})
 
 
 def as_line(hunted: Hunt) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from conformance.contract.trace import Event, Trace, line
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.judging.verdict import Verdict
+from conformance.programs.swarm import CAPABILITIES, IN_FLIGHT
 from conformance.reports import display, evidence, folder, machine, terminal, worth
 
 OK = {"ok": True}
@@ -175,8 +176,6 @@ def test_printable() -> None:
 
 def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"without": ("snapshot", "unmap")}, "the self-test used snapshot, unmap"),
-        ({"skipped": ["device", "fua"]}, "was of engines that offer device, fua"),
         ({"ops": 29}, "had traces of 30 operations and more"),
         ({"usual": False}, "had power cuts and up to 8 requests in flight"),
         ({"target": "refmodel:layout=mirror"}, "of all engines with all options"),
@@ -187,25 +186,46 @@ def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> 
         assert says in lines["worth"] and "%" not in lines["worth"] and "more" not in lines
 
 
-def test_a_pass_says_what_it_is_worth() -> None:
+def passed() -> Campaign:
     trace = Trace(HELLO, [CREATE, WRITE])
     verdict = judge([trace], {"model": named("model")})[0]
     campaign = Campaign("t", 1, judged=[(trace, verdict)] * 200, seconds=10.0)
+    campaign.declared = frozenset([*CAPABILITIES, IN_FLIGHT])
     campaign.coverage.update({("write", "ok"): 5, ("read", "ok"): 0})
+    return campaign
+
+
+def test_a_pass_says_what_it_is_worth() -> None:
+    campaign, whole = passed(), worth.planted()
     lines = dict(worth.worth(campaign))
     assert lines["reached"].startswith("1 of 2 outcomes") and lines["never"] == "read ok"
-    assert f"{worth.chance(200):.0%}" in lines["worth"]
-    assert "in the engines of this project" in lines["worth"]
+    assert f"{worth.chance(whole, 200):.0%}" in lines["worth"]
+    assert "in our engines" in lines["worth"] and "without" not in lines["worth"]
     unknown = dict(
         worth.worth(replace(campaign, skipped=["snapshots"]))
     )  # no capability of the kit
     assert unknown == lines
     assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
-    assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1
+    assert 0 < worth.chance(whole, 10) < worth.chance(whole, 200) < worth.chance(whole, 10_000) <= 1
     assert_no_chance_is_given_of_less_than_the_self_test(campaign)
     assert "worth " in shown(campaign) and machine.as_json(campaign)["worth"] == lines
     assert worth.worth(failed(failure(WRITE, STALE))) == []
+
+
+def test_a_target_that_offers_less_is_compared_with_bugs_that_show_there() -> None:
+    whole = worth.planted()
+    for less in ({"skipped": ["device", "fua"]}, {"without": ("fua",), "skipped": ["device"]}):
+        lines = dict(worth.worth(replace(passed(), **less)))
+        some = [bug for bug in whole if not bug.needs & {"device", "fua"}]
+        assert 0 < len(some) < len(whole)
+        assert f"({len(some)} that show without device, fua in our engines)" in lines["worth"]
+        assert f"{worth.percent(worth.chance(some, 200))}" in lines["worth"]
+        assert "a chance of" in lines["more"]
+    alone = dict(worth.worth(replace(passed(), declared=frozenset(CAPABILITIES))))
+    assert "that show without in_flight" in alone["worth"]
+    bare = dict(worth.worth(replace(passed(), without=tuple(CAPABILITIES))))
+    assert all(name in bare["worth"] for name in CAPABILITIES)
 
 
 def test_progress_says_that_a_failure_is_being_shrunk() -> None:

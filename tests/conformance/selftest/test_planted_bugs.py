@@ -7,6 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from conformance.programs.swarm import CAPABILITIES, IN_FLIGHT
 from refmodel.bugs import BUGS
 
 ROOT = Path(__file__).parents[3]
@@ -37,4 +38,5 @@ def test_the_table_is_true() -> None:
 
 def test_what_a_pass_is_worth_counts_every_planted_bug() -> None:
     found = json.loads((ROOT / "conformance" / "reports" / "found_by_traces.json").read_text())
-    assert found["traces"].keys() == BUGS.keys()
+    assert found["bugs"].keys() == BUGS.keys()
+    assert all({*bug["needs"]} <= {*CAPABILITIES, IN_FLIGHT} for bug in found["bugs"].values())
