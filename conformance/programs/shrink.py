@@ -19,6 +19,7 @@ from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.programs.patience import Attempt, Patience, processor_clock
 from conformance.programs.simpler import (
+    HOW,
     LEAST_SHAPES,
     Request,
     fewer_in_flight,
@@ -28,6 +29,7 @@ from conformance.programs.simpler import (
     simpler,
     stand_ins,
     windows,
+    without,
 )
 
 MOST_SECONDS = 60.0
@@ -139,10 +141,13 @@ class _Search:
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime.
 
-        What fails with one request in flight too is shorter and easier to explain. Where requests
+        What fails with one request in flight too, or without power cuts in requests, is shorter and
+        easier to explain, and much easier to shorten. Where requests
         overlap, most can only be removed in another shape. In other programs few need that, so it
         comes later: to try other shapes takes several times as long."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
+        for field in HOW:
+            self._fails(without(self._program, field))
         self._cut_behind_failure()
         self._keep_window()
         self._remove_groups()

@@ -18,6 +18,7 @@ HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what oth
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
 SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
+HOW = ("cut", "wait", "schedule", "fua")  # fields that say how a request is sent
 PLAIN = 2  # characters of a name that needs no plainer one, at most
 NAMED = ("name", "view")  # fields of a request that hold the name of a snapshot
 
@@ -112,6 +113,11 @@ def fewer_in_flight(program: list[Request]) -> Iterator[list[Request]]:
     for fewer in sorted({0, 1, most // 2, most - 1}):
         if 0 <= fewer < most:
             yield [_overlapping(request, fewer) for request in program]
+
+
+def without(program: list[Request], field: str) -> list[Request]:
+    """Return the program without this field of requests, such as one of HOW."""
+    return [{key: value for key, value in request.items() if key != field} for request in program]
 
 
 def simpler(program: list[Request]) -> Iterator[list[Request]]:
@@ -210,14 +216,9 @@ def _plainly_named(program: list[Request]) -> Iterator[list[Request]]:
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     if "view" in request:  # live: then no snapshot may be needed
         yield {key: value for key, value in request.items() if key != "view"}
-    if "cut" in request:
-        yield {key: value for key, value in request.items() if key != "cut"}
-    if "fua" in request:
-        yield {key: value for key, value in request.items() if key != "fua"}
-    if "wait" in request:
-        yield {key: value for key, value in request.items() if key != "wait"}
-    if "schedule" in request:
-        yield {key: value for key, value in request.items() if key != "schedule"}
+    for field in HOW:
+        if field in request:
+            yield {key: value for key, value in request.items() if key != field}
     if "overlaps" in request:
         yield _overlapping(request, 0)
         yield _overlapping(request, request["overlaps"] - 1)

@@ -12,7 +12,7 @@ from conformance.judging.explain import Verdict
 from conformance.programs import shrink as shrinking
 from conformance.programs.patience import Attempt
 from conformance.programs.shrink import Shrunk, shrink
-from conformance.programs.simpler import Request, sent_beyond_tolerance
+from conformance.programs.simpler import HOW, Request, sent_beyond_tolerance
 from conformance.targets.model import ModelTarget
 
 FAIL = Verdict("fail", kind="stale")
@@ -121,6 +121,25 @@ def test_requests_that_only_go_together_go_together() -> None:
     trace = traced([*program, {"op": "crash"}])
     found = shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt)
     assert [event["op"] for event in found.trace.events] == ["create", "crash"]
+
+
+@pytest.mark.parametrize("field", HOW)
+def test_how_requests_are_sent_is_made_plain_for_all_of_them_at_once(field: str) -> None:
+    """One at a time may change where a power cut falls, and hide the failure."""
+    value = {"after": 9, "seed": 1} if field == "cut" else 1
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        left = sum(field in request for request in program)
+        if 0 < left < 40 or all(request["op"] != "delete" for request in program):
+            return None
+        trace = traced(program)
+        return trace, Verdict("fail", len(trace.events) - 1, "stale")
+
+    program: list[Request] = [{"op": "create", "blocks": 1}]
+    program += [{"op": op, field: value} for op in ("flush", "restart") * 20]
+    trace = traced([*program, {"op": "delete", "name": "a"}])
+    found = shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt)
+    assert [event["op"] for event in found.trace.events] == ["create", "delete"]
 
 
 @pytest.mark.parametrize("matters", [False, True])
