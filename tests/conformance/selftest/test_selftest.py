@@ -27,7 +27,7 @@ def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     status, said = call(
         HONEST,
         "overwrite-drops-shared",
-        "unwritten-node-forgotten",
+        "forgotten-page-is-free",
         "--traces",
         40,
         "--json",
