@@ -6,12 +6,16 @@ interrupt is kept, too, and a campaign looks for it before each trace.
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_asked: list[int] = []  # the signals that came
+# Seconds in which another signal is the same interrupt: `timeout` sends two. Raised while a lock is
+# given back, the second one would leave it locked for ever.
+SAME = 0.5
+_asked: list[float] = []  # when interrupts came
 
 
 @contextmanager
@@ -40,7 +44,9 @@ def unless_kept(dropped: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(dropped)
 
 
-def ask(number: int, frame: Any) -> NoReturn:
-    """Raise KeyboardInterrupt, and keep that it was asked for."""
-    _asked.append(number)
-    raise KeyboardInterrupt
+def ask(number: int, frame: Any) -> None:
+    """Raise KeyboardInterrupt, and keep that it was asked for; not twice for the same one."""
+    now = time.monotonic()
+    if not _asked or now - _asked[-1] > SAME:
+        _asked.append(now)
+        raise KeyboardInterrupt

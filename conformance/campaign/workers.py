@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecut
 from contextlib import suppress
 from itertools import count as numbers
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from conformance.campaign import interrupts
 from conformance.campaign.batches import Part, Plan, drive, in_worker
@@ -199,7 +199,7 @@ def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
         _idle.set()
 
 
-def _interrupted(number: int, frame: Any) -> NoReturn:
+def _interrupted(number: int, frame: Any) -> None:
     """End the call under way, once: what it does to tidy up is not interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ended.set()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -23,3 +24,14 @@ def test_an_interrupt_that_was_dropped_is_found() -> None:
         with pytest.raises(KeyboardInterrupt):
             interrupts.look()
     interrupts.look()
+
+
+def test_two_signals_at_once_are_one_interrupt() -> None:
+    """`timeout` sends two. The second must not interrupt what the first one lets go."""
+    with interrupts.heeded():
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(interrupts.SAME)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
