@@ -1,18 +1,15 @@
 """Parameters of several commands (the target, the oracles), and the exit status of each verdict."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from conformance import targets
 from conformance.judging import oracles
-from conformance.programs import swarm
 from refmodel.core.output_file import STDOUT
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
@@ -91,22 +88,3 @@ oracle_option = click.option(
     "also judges the engine's own events), certified (the checker that is proved correct in Coq; "
     "it always judges once `make proofs` has built it).",
 )
-
-
-def without_option(why: str) -> Callable[[Command], Command]:
-    """Return the option `--without`: capabilities that are not used, and why one would do so."""
-    return click.option(
-        "--without",
-        metavar="NAME,...",
-        default="",
-        callback=_capabilities,
-        help=f"Do not use these capabilities (unmap, device, ...), {why}.",
-    )
-
-
-def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
-    names = frozenset(filter(None, value.split(",")))
-    unknown = sorted(names - set(swarm.CAPABILITIES))
-    if unknown:
-        raise click.BadParameter(f"'{unknown[0]}' is none of {', '.join(swarm.CAPABILITIES)}")
-    return names

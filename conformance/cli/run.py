@@ -24,16 +24,10 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import (
-    STATUS,
-    oracle_option,
-    refuse_same_file,
-    target_option,
-    without_option,
-)
+from conformance.cli.parameters import STATUS, oracle_option, refuse_same_file, target_option
 from conformance.contract.printable import printable
 from conformance.judging import fault_excuses
-from conformance.programs import generate
+from conformance.programs import generate, swarm
 from conformance.reports import display, evidence, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
 from refmodel.core.output_file import STDOUT, Output, write_output
@@ -41,6 +35,14 @@ from refmodel.core.output_file import STDOUT, Output, write_output
 TRACES = 1000  # default number of traces of a run
 UNUSED = ("seed", "jobs", "scheduler", "minutes", "in_flight")  # by exhaustive runs
 TRACES_A_ROUND = 20  # traces per round of overlapping requests
+
+
+def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
+    names = frozenset(filter(None, value.split(",")))
+    unknown = sorted(names - set(swarm.CAPABILITIES))
+    if unknown:
+        raise click.BadParameter(f"'{unknown[0]}' is none of {', '.join(swarm.CAPABILITIES)}")
+    return names
 
 
 def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -131,7 +133,14 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     help="Also send requests over N connections at once, one round per 20 traces, and judge them "
     "for linearizability. The target must take several connections (NBD).",
 )
-@without_option("to find failures behind a known one")
+@click.option(
+    "--without",
+    "without",
+    metavar="NAME,...",
+    default="",
+    callback=_capabilities,
+    help="Do not use these capabilities (unmap, device, ...), to find failures behind a known one.",
+)
 @click.option(
     "--keep/--no-keep",
     default=True,

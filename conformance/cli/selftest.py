@@ -21,7 +21,7 @@ from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import INCONCLUSIVE
-from conformance.cli.parameters import refuse_same_file, without_option
+from conformance.cli.parameters import refuse_same_file
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
@@ -64,7 +64,6 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     metavar="N",
     help="Plant no bugs: run correct targets of all three crash profiles, N operations each.",
 )
-@without_option("to see what is found where a target lacks them")
 @click.option(
     "--json",
     "json_file",
@@ -89,7 +88,6 @@ def selftest(
     ops: int,
     seed: int,
     honest: int | None,
-    without: frozenset[str],
     json_file: Path | None,
     jobs: int,
     resume: Path | None,
@@ -108,18 +106,15 @@ def selftest(
         sys.exit(_honest(console, honest, seed))
     checks = CHECKS if full else USUAL
     sizes = {"ops": ops, "seed": seed}
-    lacks = sorted(without)
-    small = [] if bugs or without else [*corpus.DISKS, *corpus.DIALOGUES]
+    small = [] if bugs else [*corpus.DISKS, *corpus.DIALOGUES]
     calls = {
-        bug: partial(hunts.hunt, bug, checks, traces=traces, without=without, **sizes)
+        bug: partial(hunts.hunt, bug, checks, traces=traces, **sizes)
         for bug in bugs or (HONEST, *BUGS)
     }
     calls |= {fault: partial(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes) for fault in small}
     try:
         kept = Progress(
-            resume,
-            {"selftest": 1, "checks": checks, "traces": traces, "without": lacks, **sizes},
-            hunts.of_line,
+            resume, {"selftest": 1, "checks": checks, "traces": traces, **sizes}, hunts.of_line
         )
     except BadProgress as error:
         raise click.UsageError(str(error)) from None

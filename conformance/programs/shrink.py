@@ -19,8 +19,8 @@ from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.programs.patience import Attempt, Patience, processor_clock
 from conformance.programs.simpler import (
-    HOW,
     LEAST_SHAPES,
+    SPARED,
     Request,
     fewer_in_flight,
     groups,
@@ -141,12 +141,12 @@ class _Search:
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime.
 
-        What fails with one request in flight too, or without power cuts in requests, is shorter and
-        easier to explain, and much easier to shorten. Where requests
-        overlap, most can only be removed in another shape. In other programs few need that, so it
-        comes later: to try other shapes takes several times as long."""
+        What fails with one request in flight too, or without power cuts in requests, is easier to
+        explain, and much easier to shorten. Where requests overlap, most can only be removed in
+        another shape. In other programs few need that, so it comes later: to try other shapes takes
+        several times as long."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
-        for field in HOW:
+        for field in SPARED:
             self._fails(without(self._program, field))
         self._cut_behind_failure()
         self._keep_window()

@@ -18,9 +18,9 @@ HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what oth
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
 SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
-HOW = ("cut", "wait", "schedule", "fua")  # fields that say how a request is sent
+SPARED = ("cut", "wait", "schedule", "fua")  # fields that a request can do without
 PLAIN = 2  # characters of a name that needs no plainer one, at most
-NAMED = ("name", "view")  # fields of a request that hold the name of a snapshot
+NAME_FIELDS = ("name", "view")  # fields of a request that hold the name of a snapshot
 
 
 def sent_beyond_tolerance(program: list[Request], tolerates: int, spares: int = 0) -> int:
@@ -116,7 +116,7 @@ def fewer_in_flight(program: list[Request]) -> Iterator[list[Request]]:
 
 
 def without(program: list[Request], field: str) -> list[Request]:
-    """Return the program without this field of requests, such as one of HOW."""
+    """Return the program without this field of requests, such as one of SPARED."""
     return [{key: value for key, value in request.items() if key != field} for request in program]
 
 
@@ -206,7 +206,7 @@ def _plainly_named(program: list[Request]) -> Iterator[list[Request]]:
         if some:
             yield [
                 {
-                    key: some.get(value, value) if key in NAMED else value
+                    key: some.get(value, value) if key in NAME_FIELDS else value
                     for key, value in one.items()
                 }
                 for one in program
@@ -216,7 +216,7 @@ def _plainly_named(program: list[Request]) -> Iterator[list[Request]]:
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     if "view" in request:  # live: then no snapshot may be needed
         yield {key: value for key, value in request.items() if key != "view"}
-    for field in HOW:
+    for field in SPARED:
         if field in request:
             yield {key: value for key, value in request.items() if key != field}
     if "overlaps" in request:

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -75,7 +75,7 @@ class Hunt:
 
     @property
     def needs(self) -> list[str]:
-        """What the shortest trace needs; everything if there is none."""
+        """What the shortest trace needs; every capability if there is none."""
         needed = swarm.needs(self.failure.trace).values() if self.failure else swarm.CAPABILITIES
         return sorted({*needed})
 
@@ -95,29 +95,19 @@ def of_line(line: dict[str, Any]) -> Hunt:
     return Hunt(**{**line, "failure": failure, "expected": frozenset(line["expected"])})
 
 
-def hunt(
-    bug: str,
-    checks: Sequence[str],
-    *,
-    traces: int,
-    ops: int,
-    seed: int,
-    without: frozenset[str] = frozenset(),
-) -> Hunt:
-    """Look for a planted bug, by the checks that need to run it, and without these capabilities.
-    `bug` may be HONEST: then nothing should be found.
+def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -> Hunt:
+    """Look for a planted bug, by the checks that need to run it. `bug` may be HONEST: then nothing
+    should be found.
     """
     needs = {} if bug == HONEST else BUGS[bug].needs
     options = needs if bug == HONEST else {**needs, "plant": bug}
     factory = targets.resolve(
         "refmodel:" + ",".join(f"{name}={value}" for name, value in options.items())
     )
-    factory = replace(factory, without=without)
     hunted = Hunt(bug, dict.fromkeys(CHECKS, NOT_RUN))
     by_model(hunted, factory, traces=traces, ops=ops, seed=seed)
     log_structured = needs.get("engine", DEFAULT) == DEFAULT and "cache_bytes" not in needs
-    scrubs = log_structured and "scrub" in checks and "scrub" not in without
-    if scrubs and not (checks == USUAL and hunted.failure):
+    if log_structured and "scrub" in checks and not (checks == USUAL and hunted.failure):
         hunted.cells["scrub"] = by_scrub(factory, traces=min(traces, SCRUBBED), ops=ops, seed=seed)
     if "crashes" in checks:
         hunted.cells["crashes"] = by_crash_states(factory)

@@ -162,7 +162,7 @@ def test_the_c_header_has_the_options_of_a_disk(tmp_path: Path) -> None:
     command += [f"-I{EXAMPLES / 'c_disk'}", "-o", str(tmp_path / "options")]
     subprocess.run([*command, tmp_path / "options.c"], check=True, timeout=600)
     creates = [
-        {"op": "create", "blocks": 8},
+        {"op": "create", "blocks": 8, "options": {"kind": None}},
         {"op": "create", "blocks": 8, "options": {"kind": "a, b", "cache": 64, "sync": True}},
         {"op": "create", "options": {"sync": False, "cache": 2}, "blocks": 8},
     ]

@@ -83,10 +83,10 @@ static char *field(char *line, const char *key)
     return NULL;
 }
 
-/* Copy a string, integer or boolean, if there is one. An escape becomes `?`: no name has one. */
+/* Copy a string, integer or boolean, unless it is null. An escape becomes `?`: no name has one. */
 static int copy_value(char *value, char *out)
 {
-    if (!value)
+    if (!value || *value == 'n')
         return 0;
     size_t length = 0;
     const char *ends = *value == '"' ? "\"" : ",} ";

@@ -84,7 +84,8 @@ def test_operations_on_views_leave_reclaim_to_writes_unless_many_deleted_views_w
 ) -> None:
     LogStructuredDisk.create(folder, plan(BLOCKS, block_bytes=BLOCK), sync=False)
     with closing(LogStructuredDisk.open(folder, sync=False)) as disk:
-        deleted, reclaimer, waiting = disk.state.views.deleted, disk.state.reclaimer, list[int]()
+        deleted, reclaimer = disk.state.views.deleted, disk.state.reclaimer
+        waiting: list[int] = []
         disk.write(0, data(1) * BLOCKS)
         disk.checkpoint()  # nothing waits to be merged
         for number in range(2 * MOST_OWED):  # nobody writes, so nobody else reclaims
