@@ -25,6 +25,7 @@ from conformance.judging.oracles import Opinion, Oracle, model
 from conformance.judging.orders import search
 from conformance.programs import generate, overlap, swarm, woven
 from conformance.programs.explored import Explored
+from conformance.programs.requests import LARGEST
 from conformance.targets import Factory, resolve, signs_of_life
 from conformance.targets.base import Message, Unusable
 
@@ -268,16 +269,19 @@ def _woven(
 ) -> list[Message]:
     """Return the program with up to `most` requests in flight.
 
-    With `in_turn`, only power cuts come while others are in flight.
+    With `in_turn`, only power cuts come while others are in flight. That is so on large disks of
+    which each block is judged apart, too: a judge would need minutes.
     """
     choose = random.Random(f"{seed} woven")
+    hello = bench.hello(options)
+    in_turn |= program[0]["blocks"] > LARGEST and generate.judged_by_block(hello)
     in_a_row = not bench.cuts(options) or choose.randrange(IN_A_ROW_ONE_IN) == 0
     return woven.woven(
         choose,
         program,
         most,
         schedules=bench.schedules(options),
-        tolerates=bench.hello(options).get("tolerates", 0),
+        tolerates=hello.get("tolerates", 0),
         in_turn=in_turn,
         in_a_row=in_a_row,
     )

@@ -87,6 +87,9 @@ def _programs(hello: Message) -> Iterator[tuple[str, list[Message]]]:
         fail = {"op": "fail", "device": 0, "mode": "absent"}
         back: list[Message] = [{"op": "return", "device": 0}, {"op": "settle"}]
         yield "device", [CREATE, WRITE, fail, READ, {**WRITE, "lba": 4}, *back, READ]
+        fail, back = {**fail, "mode": "degraded"}, [{"op": "replace", "device": 0}, back[-1]]
+        tick = {"op": "tick", "seconds": 3600}
+        yield "replaces a device", [CREATE, WRITE, fail, tick, READ, *back, READ]
     for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
             continue
@@ -104,6 +107,8 @@ def _programs(hello: Message) -> Iterator[tuple[str, list[Message]]]:
             asked = {**WRITE, "lba": 4, "fua": True}
         view = [{**READ, "view": "s1"}] if name == "snapshot" else []
         yield name, [CREATE, WRITE, *snapshot, asked, READ, *view]
+        if name == "clean":
+            yield "checkpoint", [CREATE, WRITE, {"op": "checkpoint"}, READ]
 
 
 def _moments(hello: Message) -> Iterator[tuple[str, list[Message]]]:

@@ -1,9 +1,11 @@
 """Ranges of blocks: mostly short, often hot, one behind the other, or at an edge of a structure;
-now and then from where one range began or ended to where another did, or past the end of the disk.
+now and then across a border of an earlier one, from one border to another, or past the end of the
+disk.
 """
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from conformance.contract.source import Source, rarely
 
@@ -15,9 +17,11 @@ WHOLE_ONE_IN = (8, 8, 8, 64)  # ranges, in a program: the whole disk. What views
 # where it is seldom written whole.
 USUAL = (4, 8, 16, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
 BORDERS = 8  # of ranges that are remembered
+ACROSS_ONE_IN = 10  # ranges: across such a border, from so many blocks
+ACROSS = (1, 1, 2, 8, 20)  # before it, at most, to so many behind it
 ANYWHERE_ONE_IN = 4  # points between which a range lies: no such border
 BESIDE_ONE_IN = 3  # ranges at an edge of a structure: they begin one block before it
-ENDS_ONE_IN = 4  # of these: they end there or beside it, and begin anywhere
+ENDS_ONE_IN = 3  # of these: they end there or beside it, and begin anywhere
 ENDS_BESIDE = (0, 0, 1, -1)  # blocks
 
 
@@ -65,6 +69,8 @@ class Ranges:
             return self._at_an_edge(self._edges, count)
         if self._usual and rarely(choose, 8):
             return self._at_an_edge(self._usual, count)
+        if self._borders and not whole and rarely(choose, ACROSS_ONE_IN):
+            return self._across(self._point())
         count = min(count, blocks)
         if place < 4 or self._mostly == ANYWHERE:
             lba = choose.randrange(blocks)
@@ -89,6 +95,21 @@ class Ranges:
         begin, end = sorted([self._point(), self._point()])
         begin = min(begin, self._blocks - 1)
         return begin, max(1, end - begin)
+
+    def _across(self, border: int) -> tuple[int, int]:
+        """Return a range that begins before a border and ends behind it."""
+        choose = self._choose
+        most = ACROSS[choose.randrange(len(ACROSS))], ACROSS[choose.randrange(len(ACROSS))]
+        before, behind = (1 + choose.randrange(blocks) for blocks in most)
+        lba = max(0, min(border - before, self._blocks - 1))
+        return lba, max(1, min(border + behind, self._blocks) - lba)
+
+    def parts(self, most: int) -> list[tuple[int, int]]:
+        """Return the whole disk in up to `most` parts, which meet at borders of earlier ranges, or
+        anywhere."""
+        points = {0, self._blocks, *(self._point() for _ in range(most - 1))}
+        ends = sorted(points)
+        return [(begin, end - begin) for begin, end in pairwise(ends)]
 
     def _point(self) -> int:
         """Return a border of one of the last ranges or of the disk, or any block."""

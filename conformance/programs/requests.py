@@ -26,6 +26,8 @@ SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 RUNS = (3, 4, 8, 16, 32)  # blocks of a write of equal ones
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
+PARTED_ONE_IN = 4  # views that are read back: in up to so many parts
+PARTS = (2, 3)
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -101,12 +103,16 @@ class RequestWriter:
         return len(self._now.failed) > self._array.tolerates
 
     def _read_back(self) -> None:
-        live: Request = {"op": "read", "lba": 0, "count": self._blocks}
+        """Read all views, some of them in parts."""
         views = [*self._now.views, *self._now.deleted[-MOST_DELETED:]]
         if self._blocks > LARGEST and views:
             views = [self._one_of(views)]
-        self._requests += [live, *({**live, "view": name} for name in views)]
-        self._uncounted += 1 + len(views)
+        begun = len(self._requests)
+        for view in ({}, *({"view": name} for name in views)):
+            most = self._one_of(PARTS) if rarely(self._choose, PARTED_ONE_IN) else 1
+            for lba, count in self._ranges.parts(most):
+                self._requests.append({"op": "read", "lba": lba, "count": count, **view})
+        self._uncounted += len(self._requests) - begun
 
     # The operations: the rest of each request. None where there is nothing to ask.
 

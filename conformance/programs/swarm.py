@@ -39,13 +39,14 @@ DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
 # Swarms that a random choice seldom makes. In order: trees of views, twice; views that become a
-# tree and lose branches; overwriting and cleaning; a disk that fills and empties.
+# tree and lose branches; overwriting and cleaning; a disk that fills and empties; one with holes.
 THEMES = (
     {"branch": 3, "write": 4, "unmap": 1, "look": 1, "clean": 1, "restart": 1},
     {"branch": 2, "write": 1},
     {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1, "look": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
+    {"write": 8, "unmap": 8, "read": 6, "snapshot": 2, "delete": 1, "revert": 2, "checkpoint": 1},
 )
 # The same with devices. They come and go under load, or faster than they catch up; they are
 # replaced while the disk is cleaned and the power fails; they are rebuilt; they fail again before

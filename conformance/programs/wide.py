@@ -14,6 +14,10 @@ conformance.programs.wide_snapshots, those about devices in conformance.programs
   be cleaned, and must not refuse anything.
 - One block is written everywhere, again and again, so that it is shared more often than a small
   number counts. Then single blocks are written over.
+- A few pieces of the disk are written, far from each other. Then ranges are unmapped that begin or
+  end in them, beside them, or where nothing was ever written.
+- More is written than a buffer, or a batch of a log, may hold. Nothing of it is durable, or all of
+  it is made durable at once, and the power fails.
 - A few disks are larger than all others: they have more blocks than a small table has entries.
 """
 
@@ -52,6 +56,20 @@ SHARED = 300  # times that one block is held, at least, where a disk is formatte
 MOST_FORMATS = 12  # in so many times, each with a snapshot, at most
 SHARED_TIMES = 4  # as likely where the target stores equal blocks once
 PICKED = (3, 10, 30)  # writes over single blocks of it
+BLANKS = (2, 4, 6)  # times that nothing is mapped,
+ISLANDS = (1, 2, 3, 6)  # pieces that are written then,
+ISLAND = (1, 1, 1, 2, 3, 8)  # blocks of one
+BESIDE = (0, 1, 8, 40, LARGE[-1])  # blocks, at most, from a border of one to that of another
+CROSSINGS = (2, 5, 10)  # steps behind them, of these kinds:
+CROSSING = (
+    *("unmap",) * 5,
+    *("write",) * 2,
+    *("read", "snapshot", "revert", "delete", "checkpoint", "open"),
+)
+HELD_BACK = (20, 60, 150, 400)  # changes before any of them is made durable, or half as many,
+MOST_HELD_BACK = 4000  # blocks of them
+REST_ONE_IN = 12  # of these: another change instead, or a read
+BEHIND = (0, 0, 0, 1, 3)  # changes behind what makes all of them durable
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
@@ -79,6 +97,8 @@ class WideWriter(DevicesWriter):
             *(self._prune,) * (2 if self._blocks >= LEAST_PRUNED else 1),
             self._turn_over,
             self._churn,
+            self._hold_back,
+            *(self._leave_holes,) * (self._blocks >= LEAST_PRUNED),
             *(self._format,) * (SHARED_TIMES if self._tags.shared else 1),
         ]
         if LEAST_PRUNED <= self._blocks <= LARGEST:
@@ -162,6 +182,74 @@ class WideWriter(DevicesWriter):
             count = min(self._one_of(PIECES), last - first)
             self._write_at(first + self._upto(last - first - count), count)
         self._read_back()
+
+    def _leave_holes(self) -> None:
+        """Write a few islands. Then unmap and read from one place to another, write other islands,
+        and change views. Places are borders of islands, beside them, or anywhere: so holes of a map
+        are of any size, and parts of it were never there or are gone again. In the end nothing is
+        mapped, and it begins again."""
+        some = [step for step in CROSSING if NEEDS.get(step) in {None, *self._capabilities}]
+        blank = {"snapshot", "revert"} <= self._capabilities and self._upto(1)
+        if blank:
+            self._request_of_name("snapshot", "m0")
+        for _ in range(self._one_of(BLANKS)):
+            borders: list[int] = []
+            for _ in range(self._one_of(ISLANDS)):
+                self._write_an_island(borders)
+            for _ in range(self._one_of(CROSSINGS)):
+                step, ends = self._one_of(some), (self._beside(borders), self._beside(borders))
+                begin = min(*ends, self._blocks - 1)
+                count = max(1, max(ends) - begin)
+                if step == "write":
+                    self._write_an_island(borders)
+                elif step == "unmap":
+                    self._unmap_at(begin, count)
+                elif step == "read":
+                    self._requests.append({"op": "read", "lba": begin, "count": count})
+                elif step == "open":
+                    self._open()
+                else:
+                    self._add(step)
+            self._read_back()
+            if blank:
+                self._request_of_name("revert", "m0")
+            elif "unmap" in self._capabilities:
+                self._unmap_at(0, self._blocks)
+
+    def _beside(self, borders: Sequence[int]) -> int:
+        """Return one of the borders, or a place before or behind it; any place if there is none."""
+        far = self._upto(min(self._one_of(BESIDE), self._blocks))
+        place = self._one_of(borders) if borders else self._upto(self._blocks)
+        return max(0, min(place - far if self._upto(1) else place + far, self._blocks))
+
+    def _write_an_island(self, borders: list[int]) -> None:
+        lba = min(self._beside(borders), self._blocks - 1)
+        count = min(self._one_of(ISLAND), self._blocks - lba)
+        borders += (lba, lba + count)
+        self._write_at(lba, count)
+
+    def _hold_back(self) -> None:
+        """Make many changes in pieces of about one length. Mostly they are made durable at once, so
+        that what waits has to be stored in several parts. Then let the power fail."""
+        others = [op for op in ("unmap", "read") if NEEDS[op] in {None, *self._capabilities}]
+        for _ in range(1 + self._upto(1)):
+            most = self._one_of((1, 3, 8, self._blocks))
+            left = MOST_HELD_BACK
+            half = self._one_of(HELD_BACK) // 2
+            for _ in range(half + self._upto(half)):
+                count = 1 + self._upto(min(most, self._blocks, left) - 1)
+                if rarely(self._choose, REST_ONE_IN):
+                    self._add(self._one_of(others))
+                else:
+                    self._write_at(self._upto(self._blocks - count), count)
+                left -= count
+                if not left or self._beyond():
+                    break
+            if self._upto(3):
+                self._promise()
+            for _ in range(self._one_of(BEHIND)):
+                self._write_at(self._upto(self._blocks - 1))
+            self._open(("crash",))
 
     def _format(self) -> None:
         """Write one block everywhere until it is held SHARED times, with a snapshot before each

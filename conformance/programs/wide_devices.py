@@ -40,7 +40,7 @@ CATCHING_UP = (
     *("write",) * 3,
     *("crash", "checkpoint", "settle", "other"),
 )
-BEYOND = (*("come back",) * 3, "fail", "crash", "settle")
+BEYOND = (*("come back",) * 3, "fail", "crash", "crash", "settle", "look")
 OTHER = ("long write", "restart", "tick", "clean", "snapshot", "delete", "revert")
 ROAMED = (1, 1, 2, 5, 20)  # writes of one such step
 CUT_ONE_IN = 4  # such steps
@@ -190,6 +190,8 @@ class DevicesWriter(SnapshotsWriter):
             self._take_one_back(cut)
         elif step in OPENINGS:
             self._open((step,))
+        elif step == "look":
+            self._read_back()
         elif step == "write":
             self._write_some(self._one_of(ROAMED))
         elif step == "long write":

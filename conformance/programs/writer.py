@@ -29,10 +29,12 @@ LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 PICKED = (0, 2, 3, 4, 8)  # writes of single blocks over a run of equal ones
 END_ONE_IN = 6  # writes of several blocks: the first or the last of them is read alone
 ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
+STORED_ONE_IN = 6  # checkpoints, in a program with cuts: two more follow, the second cut short
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 TOO_MANY_ONE_IN = 4  # times that devices are taken away: one more than is tolerated
-MISSED = (0, 1, 1, 3)  # writes that the first of these misses
+MISSED = (0, 1, 1, 3)  # writes that the first of these misses,
+STORED = ("", "flush", "checkpoint")  # and what makes them durable
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -71,6 +73,8 @@ class Writer(RequestWriter):
                 self._add(kind)
                 if kind in ("snapshot", "revert"):
                     self._begin_anew_now_and_then()
+                elif kind == "checkpoint":
+                    self._store_again_now_and_then()
         self._read_back()
         if self._now.failed and self._upto(1):
             self._make_whole()
@@ -221,14 +225,17 @@ class Writer(RequestWriter):
         self._leave(away[:1])
         for _ in range(self._one_of(MISSED)):
             self._write_at(self._upto(self._blocks - 1))
-        if "clean" in self._capabilities and self._upto(1):
-            self._requests.append({"op": "checkpoint"})
+        stored = self._one_of(STORED)
+        if stored and NEEDS[stored] in self._capabilities:
+            self._requests.append({"op": stored})
         self._leave(away[1:])
-        if "crash" in self._kinds and self._upto(3) == 0:
+        if "crash" in self._kinds and self._upto(1):
             self._crash()
         if self._upto(2):
             coming = [self._one_of((away[0], self._one_of(away)))]
             self._come_back(coming)
+            if self._upto(1):
+                self._read_back()  # what it has is old if the others had more
             self._leave(coming)
         away.sort(key=lambda device: self._upto(1000))
         self._come_back(away)
@@ -319,6 +326,16 @@ class Writer(RequestWriter):
         self._add(self._one_of(kinds), cut=cut)
         if not cut:
             self._crash()
+
+    def _store_again_now_and_then(self) -> None:
+        """Store two changes by two more checkpoints, and let the power fail in the second: what it
+        writes over may be all that is left of the others."""
+        if not self._cuts.wanted or self._beyond() or not rarely(self._choose, STORED_ONE_IN):
+            return
+        for cut in (False, True):
+            self._promise()
+            if not self._beyond():
+                self._add("checkpoint", cut=cut)
 
     def _scrub_now_and_then(self) -> None:
         """Have the target verify itself before it is opened again: an opening may count anew what

@@ -9,8 +9,6 @@ and `block` it is proved in proofs/theories/OverlappingDiskBlocks.v.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from immutables import Map
-
 from conformance.contract import model
 from conformance.contract.model import EMPTY, ZERO, State
 from conformance.contract.trace import Event
@@ -29,7 +27,7 @@ class Column(NamedTuple):
 
 
 Columns = frozenset[Column]
-Blocks = Map[int, Columns]  # LBA -> all ways
+Blocks = tuple[Columns, ...]  # of the blocks that are judged apart, in the order of their LBAs
 
 
 class Disks:
@@ -57,7 +55,7 @@ class Disks:
 
     def after(self, disk: int, event: Event) -> tuple[int, ...]:
         """Return the disks after a step of one block (`on_block`); none if it is not allowed."""
-        key = disk, *_meaning(event)
+        key = disk, *meaning(event)
         found = self._after.get(key)
         if found is None:
             self._budget.take()
@@ -136,7 +134,7 @@ def _decided(world: World) -> Iterator[World]:
         yield World(state._replace(live=live, survivors=left, bound=EMPTY))
 
 
-def _meaning(event: Event) -> tuple[Any, ...]:
+def meaning(event: Event) -> tuple[Any, ...]:
     """Return what tells two steps of one block apart."""
     op = event["op"]
     if op == "write":

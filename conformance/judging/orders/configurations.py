@@ -96,11 +96,10 @@ def merged(configs: Iterable[Config], both: Both, hashes: Hashes) -> list[Config
         if len(same) == 1:
             found += same.values()
             continue
-        lbas = list(next(iter(same)))
-        known: list[_Listed] = []
+        known: list[Config] = []
         for config in same.values():
-            _add(known, _Listed(config, [config.blocks[lba] for lba in lbas]), lbas, both)
-        found += [listed.config for listed in known]
+            _add(known, config, both)
+        found += known
     return found
 
 
@@ -118,29 +117,19 @@ def _hash(view: Mapping[int, Any], hashes: Hashes) -> int:
     return known[1]
 
 
-class _Listed(NamedTuple):
-    """A configuration, and its columns in an order that all have that are compared."""
-
-    config: Config
-    columns: list[Columns]
-
-
-def _add(known: list[_Listed], new: _Listed, lbas: list[int], both: Both) -> None:
+def _add(known: list[Config], new: Config, both: Both) -> None:
     """Put the configuration into a list of such that differ from it in their blocks only."""
     if len(known) < MOST_COMPARED:
         for at, other in enumerate(known):
-            joined = _joined(other.columns, new.columns, both)
+            joined = _joined(other.blocks, new.blocks, both)
             if joined is not None:
                 del known[at]
-                config, columns = new
-                changed = [n for n, column in enumerate(joined) if column is not columns[n]]
-                blocks = config.blocks.update((lbas[n], joined[n]) for n in changed)
-                return _add(known, _Listed(config._replace(blocks=blocks), joined), lbas, both)
+                return _add(known, new._replace(blocks=joined), both)
     known.append(new)
 
 
-def _joined(one: list[Columns], other: list[Columns], both: Both) -> list[Columns] | None:
-    """Return the columns with which one configuration admits what two with these admit, if any."""
+def _joined(one: Blocks, other: Blocks, both: Both) -> Blocks | None:
+    """Return the blocks with which one configuration admits what two with these admit, if any."""
     changed: list[tuple[int, Columns]] = []
     first, second = True, True  # has all that the other has
     for at in compress(range(len(one)), map(is_not, one, other)):  # most are the same objects
@@ -157,4 +146,4 @@ def _joined(one: list[Columns], other: list[Columns], both: Both) -> list[Column
     joined = list(one)
     for at, merged in changed:
         joined[at] = merged
-    return joined
+    return tuple(joined)

@@ -22,13 +22,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
-from immutables import Map
-
 from conformance.contract import model
 from conformance.contract.state import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import Budget
-from conformance.judging.orders.columns import Blocks, Disks, looked_at, touched, without_data
+from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
 from conformance.judging.orders.configurations import (
     UNSEEN,
     Config,
@@ -84,15 +82,15 @@ class Search:
         self._budget = Budget(self.most_steps)
         self._flight = Flight(rules, lookahead(events, rules.profile in UNDOING))
         self._disks = Disks(promised, self._budget)
-        self._block = OneBlock(self._flight, self._disks, self._budget)
         self._apart = () if self.whole else looked_at(events)
+        self._block = OneBlock(self._flight, self._disks, self._budget, self._apart)
         self._seen = {
             tag
             for event in events
             if event["op"] == "read" and event["result"] is not None and event["result"]["ok"]
             for tag in event["result"]["tags"]
         }
-        self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
+        self.configs = [Config(frozenset(), World(state), ()) for state in model.init(promised)]
         self._hashes: Hashes = {}  # of views
         self._mark: Step | None = None  # the mark of the next power cut, once it is chosen
         self._tried = 0  # number of steps called when the mark was last tried
@@ -134,7 +132,7 @@ class Search:
         return max(
             sum(
                 max(of_block(column.disk, lba) for column in columns)
-                for lba, columns in config.blocks.items()
+                for lba, columns in zip(self._apart, config.blocks, strict=True)
             )
             for config in self.configs
         )
@@ -221,31 +219,19 @@ class Search:
         for configs in self._ways(self.configs, others if alone else before):
             waiting = []
             for config in configs:
-                taken = self._all_answered(config, steps, others)
+                taken = self._block.all_answered(config.blocks, config.done, steps, others)
                 if taken is not None:
                     yield config._replace(blocks=taken)
                 if alone:
                     (lba,) = steps[0].blocks
-                    columns = config.blocks[lba]
+                    columns = self._block.columns(config.blocks, lba)
                     left = frozenset(one for one in columns if steps[0].number not in one.done)
-                    config = config._replace(blocks=config.blocks.set(lba, left))
+                    blocks = self._block.replaced(config.blocks, lba, left)
+                    config = config._replace(blocks=blocks)
                     if not left:
                         continue
                 waiting.append(config)
             configs[:] = waiting
-
-    def _all_answered(self, config: Config, steps: list[Step], others: set[int]) -> Blocks | None:
-        """Return the blocks after these steps, each of one block; None if one of them cannot come
-        next.
-        """
-        blocks = config.blocks
-        for step in steps:
-            (lba,) = step.blocks
-            taken = self._block.answered(blocks[lba], config.done, lba, step, others)
-            if not taken:
-                return None
-            blocks = blocks.set(lba, taken)
-        return blocks
 
     def _until(self, start: list[Config], step: Step, before: set[int]) -> Iterator[Config]:
         """Yield the configurations in which a shared step has taken effect, by all ways to get
@@ -280,13 +266,10 @@ class Search:
             return
         for part in _durable_or_not(step, config.world):
             for world in after(config.world, without_data(part.event)):
-                blocks, changed = config.blocks, []
-                for lba in part.blocks:
-                    columns = self._block.shared(blocks[lba], config.done, lba, part, before)
-                    if not columns:
-                        return
-                    changed.append((lba, columns))
-                yield Config(config.done | {part.number}, world, blocks.update(changed))
+                blocks = self._block.shared(config.blocks, config.done, part, before)
+                if blocks is None:
+                    return
+                yield Config(config.done | {part.number}, world, blocks)
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
         """Yield the configurations after a shared step if no blocks are judged apart."""
@@ -314,7 +297,7 @@ class Search:
             self._cut()
         self._advance(event)
         if event["op"] == "create":
-            blank = Map((lba, self._disks.blank) for lba in self._apart)
+            blank = self._block.blank()
             self.configs = [config._replace(blocks=blank) for config in self.configs]
         if event["op"] in ("create", "crash") and model.answer_of(event) == "ok":
             self._new_mark(event["answered"])
@@ -323,6 +306,7 @@ class Search:
     def _advance(self, event: Event) -> None:
         """Let the event take effect in every configuration."""
         self._tried = 0  # a flush leaves no mark
+        self._block.moment()
         self.configs = self._merged(
             Config(config.done, world, self._block.all_after(config.blocks, event))
             for config in self.configs

@@ -136,3 +136,15 @@ def test_what_refuses_without_reason_cannot_be_tested(
     )
     status, output = doctor("model:ack")
     assert status == 1 and f"{op}" in output and "no reason to refuse" in " ".join(output.split())
+
+
+def test_it_tries_all_requests_of_a_capability(tmp_path: Path) -> None:
+    source = (EXAMPLES / "dict_disk.py").read_text()
+    assert source.count('"capabilities": [') == 1
+    declares = source.replace('"capabilities": [', '"capabilities": ["clean", "device", ')
+    declares = declares.replace('"block_size"', '"devices": 3, "tolerates": 1, "block_size"', 1)
+    (tmp_path / "disk.py").write_text(declares)
+    target = f"exec:python3 {tmp_path / 'disk.py'}"
+    output = CliRunner().invoke(main, ["doctor", "--target", target]).output
+    for what in ("clean", "checkpoint", "device", "replaces a device"):
+        assert f"WRONG         {what}: " in output, output

@@ -306,7 +306,7 @@ def test_power_cuts_come_right_behind_what_was_made_durable() -> None:
 def test_the_power_fails_at_the_end_of_long_requests() -> None:
     """A target may write each block by itself, then a record of several sectors, and flush."""
     ends: Counter[int] = Counter()
-    for program in programs(200):
+    for program in programs(400):
         for request in program:
             blocks = len(request.get("tags", ()))
             if "cut" in request and blocks > 8:
@@ -431,7 +431,7 @@ def test_the_power_fails_behind_many_durable_changes_in_a_row(
 def test_zeroes_are_made_durable_just_before_the_power_fails() -> None:
     """A target may treat them as an unmap, and forget to make it durable."""
     zeroes = 0
-    for program in programs(400, capabilities=swarm.CAPABILITIES):
+    for program in programs(500, capabilities=swarm.CAPABILITIES):
         for before, request in pairwise(program):
             zeroes += (
                 request["op"] == "crash" and bool(before.get("fua")) and not any(before["tags"])
@@ -595,3 +595,33 @@ def test_the_power_fails_behind_the_first_change_after_a_snapshot_or_a_revert() 
             if anew["op"] in ("snapshot", "revert") and change["op"] in begun:
                 begun[change["op"]] += crash["op"] == "crash"
     assert begun["unmap"] > 25 and begun["write"] > 60, begun
+
+
+def test_views_are_also_read_in_parts_and_ranges_cross_the_borders_of_others() -> None:
+    parts = across = ranges = 0
+    for program in programs(200):
+        blocks = program[0]["blocks"]
+        borders: set[int] = set()
+        for one, two in pairwise(program):
+            if (one["op"], two["op"]) == ("read", "read") and one.get("view") == two.get("view"):
+                end = one["lba"] + one["count"]
+                parts += end == two["lba"] < blocks and two["lba"] + two["count"] == blocks
+            if one["op"] == "write" and blocks >= 16:
+                begin, end = one["lba"], one["lba"] + len(one["tags"])
+                ranges += 1
+                across += end < blocks and any(begin < border < end for border in borders)
+                borders |= {begin, end}
+    assert parts > 200 and across > 0.1 * ranges, (parts, across, ranges)
+
+
+def test_two_checkpoints_follow_another_and_the_power_fails_in_the_last() -> None:
+    hello = {**HELLO, "cuts": True}
+    stored = 0
+    for seed in range(300):
+        program = generate.program(random.Random(seed), hello, 60, cuts=True)
+        some = [one for one in program if one["op"] in ("checkpoint", "crash", "restart")]
+        stored += any(
+            {one["op"] for one in three} == {"checkpoint"} and "cut" in three[2]
+            for three in zip(some, some[1:], some[2:], strict=False)
+        )
+    assert stored > 5, stored

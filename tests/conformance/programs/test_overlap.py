@@ -92,9 +92,9 @@ def test_a_snapshot_is_taken_while_a_write_stays_in_flight() -> None:
         sent = woven.woven(random.Random(seed), plain, 8, schedules=True)
         for at, request in enumerate(sent):
             over = beside(sent, at)
-            if over and over[-1]["op"] == "snapshot" and request["op"] in ("write", "unmap"):
+            if over and over[-1].get("name") == woven.SEEN_FROM and "lba" in request:
                 view = sent[at + len(over) + 1]
-                taken[request["op"]] += view.get("view") == over[-1]["name"]
+                taken[request["op"]] += view.get("view") == woven.SEEN_FROM
                 assert not view.get("overlaps"), "the write has ended by then"
     assert taken["write"] > 10, taken
 

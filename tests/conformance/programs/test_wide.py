@@ -28,7 +28,7 @@ def programs(number: int) -> list[list[Request]]:
 
 
 def test_the_shapes_are_in_them() -> None:
-    some = programs(160)
+    some = programs(450)
     most_views = most_openings = around = pieces = 0
     for program in some:
         names: set[str] = set()
@@ -157,6 +157,38 @@ def test_a_full_disk_is_written_over_by_chance_for_long() -> None:
         short = [one for one in program[2:150] if len(one.get("tags", ())) in range(1, 9)]
         churned += full and len(short) > 120
     assert churned > 3, churned
+
+
+def test_much_is_made_durable_at_once_and_the_power_fails() -> None:
+    """More than a batch of a log, or a buffer, may hold."""
+    held_back = 0
+    for program in programs(450):
+        waiting = durable = 0
+        for request in program[:500]:
+            if request["op"] == "write" and "fua" not in request:
+                waiting += 1
+            elif request["op"] == "flush" or "fua" in request:
+                durable, waiting = waiting, 0
+            elif request["op"] in ("restart", "crash", "snapshot", "checkpoint"):
+                held_back += request["op"] == "crash" and not waiting and durable >= 70
+                waiting = durable = 0
+    assert held_back > 3, held_back
+
+
+def test_a_range_is_unmapped_from_where_nothing_ever_was_to_where_something_is() -> None:
+    """As to a map of 8 blocks a leaf: the first leaf is not there, and the range does not begin
+    with it."""
+    from_holes = 0
+    for program in programs(600):
+        blocks, written = program[0]["blocks"], set[int]()
+        for request in program:
+            if request["op"] == "write":
+                written |= {(request["lba"] + at) // 8 for at in range(len(request["tags"]))}
+            elif request["op"] == "unmap" and request["lba"] + request["count"] <= blocks:
+                leaf, last = request["lba"] // 8, (request["lba"] + request["count"] - 1) // 8
+                hole = request["lba"] % 8 > 0 and leaf not in written
+                from_holes += hole and last > leaf and leaf + 1 in written
+    assert from_holes > 5, from_holes
 
 
 def test_every_third_program_of_a_campaign_is_wide() -> None:
@@ -297,7 +329,7 @@ def test_trees_of_views_are_opened_while_they_grow_and_stored_while_they_are_fre
     """Behind a deletion checkpoints and writes take turns, so that a view is freed over several
     checkpoints."""
     opened = stored = 0
-    for program in programs(2400):
+    for program in programs(4000):
         some = [one for one in program[1:120] if one["op"] != "read"]
         if program[0]["blocks"] >= 24 and any(one["op"] == "revert" for one in some):
             ops = "".join(SHORT.get(one["op"], ".") for one in some)
