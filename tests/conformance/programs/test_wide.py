@@ -28,7 +28,7 @@ def programs(number: int) -> list[list[Request]]:
 
 
 def test_the_shapes_are_in_them() -> None:
-    some = programs(450)
+    some = programs(160)
     most_views = most_openings = around = pieces = 0
     for program in some:
         names: set[str] = set()
@@ -108,7 +108,7 @@ def test_a_snapshot_comes_and_goes_more_often_than_a_byte_counts_while_the_disk_
 def test_a_checkpoint_comes_before_each_of_many_openings() -> None:
     """One in a byte's numbers: whoever compares the numbers of checkpoints in one byte is wrong."""
     most = 0
-    for program in programs(450):
+    for program in programs(700):
         in_a_row = 0
         for one, two in pairwise([one for one in program if one["op"] != "read"]):
             stored = one["op"] == "checkpoint" and two["op"] in ("crash", "restart")
