@@ -59,7 +59,7 @@ PICKED = (3, 10, 30)  # writes over single blocks of it
 BLANKS = (2, 4, 6)  # times that nothing is mapped,
 ISLANDS = (1, 2, 3, 6)  # pieces that are written then,
 ISLAND = (1, 1, 1, 2, 3, 8)  # blocks of one
-BESIDE = (0, 1, 8, 40, LARGE[-1])  # blocks, at most, from a border of one to that of another
+FROM_A_BORDER = (0, 1, 8, 40, LARGE[-1])  # blocks, at most, to a place beside a border of one
 CROSSINGS = (2, 5, 10)  # steps behind them, of these kinds:
 CROSSING = (
     *("unmap",) * 5,
@@ -69,7 +69,7 @@ CROSSING = (
 HELD_BACK = (20, 60, 150, 400)  # changes before any of them is made durable, or half as many,
 MOST_HELD_BACK = 4000  # blocks of them
 REST_ONE_IN = 12  # of these: another change instead, or a read
-BEHIND = (0, 0, 0, 1, 3)  # changes behind what makes all of them durable
+NOT_DURABLE = (0, 0, 0, 1, 3)  # changes behind what makes all of these durable
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
@@ -218,7 +218,7 @@ class WideWriter(DevicesWriter):
 
     def _beside(self, borders: Sequence[int]) -> int:
         """Return one of the borders, or a place before or behind it; any place if there is none."""
-        far = self._upto(min(self._one_of(BESIDE), self._blocks))
+        far = self._upto(min(self._one_of(FROM_A_BORDER), self._blocks))
         place = self._one_of(borders) if borders else self._upto(self._blocks)
         return max(0, min(place - far if self._upto(1) else place + far, self._blocks))
 
@@ -247,7 +247,7 @@ class WideWriter(DevicesWriter):
                     break
             if self._upto(3):
                 self._promise()
-            for _ in range(self._one_of(BEHIND)):
+            for _ in range(self._one_of(NOT_DURABLE)):
                 self._write_at(self._upto(self._blocks - 1))
             self._open(("crash",))
 

@@ -29,12 +29,12 @@ LEFT_FOR = (0, 0, 0, 1, 3, 7)  # writes between the two
 PICKED = (0, 2, 3, 4, 8)  # writes of single blocks over a run of equal ones
 END_ONE_IN = 6  # writes of several blocks: the first or the last of them is read alone
 ANEW_ONE_IN = 6  # snapshots and reverts, in a program with crashes: one change, and a power cut
-STORED_ONE_IN = 6  # checkpoints, in a program with cuts: two more follow, the second cut short
+STORED_AGAIN_ONE_IN = 6  # checkpoints, in a program with cuts: two more follow, one of them cut
 WITH_THE_POWER_ONE_IN = 6  # power cuts, in a program with faults: a device goes wrong just before
 RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 TOO_MANY_ONE_IN = 4  # times that devices are taken away: one more than is tolerated
 MISSED = (0, 1, 1, 3)  # writes that the first of these misses,
-STORED = ("", "flush", "checkpoint")  # and what makes them durable
+MADE_DURABLE = ("", "flush", "checkpoint")  # and what makes them durable
 SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -225,7 +225,7 @@ class Writer(RequestWriter):
         self._leave(away[:1])
         for _ in range(self._one_of(MISSED)):
             self._write_at(self._upto(self._blocks - 1))
-        stored = self._one_of(STORED)
+        stored = self._one_of(MADE_DURABLE)
         if stored and NEEDS[stored] in self._capabilities:
             self._requests.append({"op": stored})
         self._leave(away[1:])
@@ -330,7 +330,7 @@ class Writer(RequestWriter):
     def _store_again_now_and_then(self) -> None:
         """Store two changes by two more checkpoints, and let the power fail in the second: what it
         writes over may be all that is left of the others."""
-        if not self._cuts.wanted or self._beyond() or not rarely(self._choose, STORED_ONE_IN):
+        if not self._cuts.wanted or self._beyond() or not rarely(self._choose, STORED_AGAIN_ONE_IN):
             return
         for cut in (False, True):
             self._promise()

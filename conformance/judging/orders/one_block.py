@@ -24,7 +24,7 @@ class Situation(NamedTuple):
 
 
 class OneBlock:
-    """The transitions of the columns of a block. The blocks that are judged `apart` are in order.
+    """The transitions of the columns of a block. `apart` are the LBAs that are judged so, in order.
 
     `done` are shared steps in flight that took effect.
     """
@@ -33,7 +33,7 @@ class OneBlock:
         self._flight, self._disks, self._budget = flight, disks, budget
         self._places = {lba: place for place, lba in enumerate(apart)}
         self._made: dict[tuple[Any, ...], Columns] = {}  # answers of this moment
-        self._situations: dict[tuple[Any, ...], list[tuple[int, int, Situation]]] = {}  # as well
+        self._situations: dict[tuple[Any, ...], list[tuple[int, int, Situation]]] = {}  # the same
 
     def blank(self) -> Blocks:
         """Return the blocks of a new disk."""

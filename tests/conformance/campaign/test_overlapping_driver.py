@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -185,3 +187,18 @@ def most_in_flight(trace: Trace) -> int:
         flying.append(event["answered"])
         most = max(most, len(flying))
     return most
+
+
+@pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
+@pytest.mark.parametrize("blocks", [300, 301])
+def test_large_disks_of_blocks_have_requests_in_flight_only_at_power_cuts(
+    profile: str, blocks: int
+) -> None:
+    """A judge that follows each block would need minutes."""
+    hello = {**HELLO, "crash_profile": profile}
+    bench: Any = SimpleNamespace(
+        hello=lambda options: hello, cuts=lambda options: False, schedules=lambda options: False
+    )
+    writes = [{"op": "write", "lba": lba, "tags": [lba + 1]} for lba in range(50)]
+    program = batches._woven(bench, [{"op": "create", "blocks": blocks}, *writes], {}, 1, 8)
+    assert any(one.get("overlaps") for one in program) != (profile == "block" and blocks > 300)
