@@ -267,7 +267,8 @@ def test_a_copy_that_is_not_atomic_is_found_under_load(tmp_path: Path) -> None:
     text = COPIES.replace('view = "$NAME.copy"', SEVERAL + 'under_load = ["snapshot"]')
     path.write_text(text.replace("cp disk ./$NAME.copy", SLOW_COPY))
     seen = several(str(path), 400, ops=200)  # about one trace in eight: it is a race of processes
-    assert seen.failures and seen.failures[0][1].kind == "no-order"
+    # Now and then the copy has half of a block, since it is read while the block is written.
+    assert seen.failures and seen.failures[0][1].kind in ("no-order", "garbage")
 
 
 UNDER_LOAD = """
