@@ -27,6 +27,7 @@ from conformance.targets.overlapping import calls
 from conformance.targets.process import ProcessTarget
 
 UNASKED_CUT = "it raised PowerCut though the request has no `cut`"
+SINCE_THE_LAST = "; it may have ended since the last answer of the trace before"
 LARGEST_COUNTER = float(1 << 63)
 
 
@@ -139,6 +140,8 @@ class Bench:
         self._options: dict[str, Any] = {}
         self._hellos: dict[str, Message] = {}
         self._counts = True
+        self._used = False  # by a trace, since it was opened
+        self.hurried = False  # whether a target in another process has less time for an answer
 
     @property
     def usual(self) -> dict[str, Any]:
@@ -221,12 +224,17 @@ class Bench:
         self, program: list[Message], seed: int | None, options: Mapping[str, Any], tells: bool
     ) -> Trace:
         target = self.on(options)
+        if isinstance(target, ProcessTarget):
+            target.hurry(self.hurried)
         if any("overlaps" in request for request in program):
             trace = overlapping_driver.drive(calls(target), program, seed, options, tells=tells)
             failed = any("failure" in event for event in trace.events)
         else:
             trace = drive(target, program, seed, options)
             failed = "failure" in trace.events[-1] or trace.events[-1]["result"] is None
+        if self._used and trace.events[0].get("failure", {}).get("kind") == "exit":
+            trace.events[0]["failure"]["message"] += SINCE_THE_LAST
+        self._used = True
         if failed or _said_more(target, trace):
             self.clear()
         return trace
@@ -252,7 +260,7 @@ class Bench:
 
     def clear(self) -> None:
         """Put the target away."""
-        target, self._target = self._target, None
+        target, self._target, self._used = self._target, None, False
         if target is not None:
             with suppress(*RAISED):  # it was judged by its answers
                 target.close()

@@ -210,7 +210,7 @@ def _shrink(
         bench, trace, verdict, lambda again: judged([again], oracles, result.faults)[0]
     )
     seconds = SHRINK_AGAIN_SECONDS if met else SHRINK_SECONDS
-    found = shrink(trace, verdict, attempts.send, seconds, bench.in_process)
+    found = shrink(trace, verdict, attempts.send, seconds, bench.in_process, attempts.hurried)
     found = with_usual_options(found, bench.usual, attempts.send_with)
     shown = found.trace, found.verdict
     if not found.failed and found.trace.overlapping:

@@ -70,7 +70,7 @@ def shrink(
             context.exit(STATUS["inconclusive"])
         trace, verdict = failed
         attempts = Attempts(bench, trace, verdict, lambda again: judged([again], judges, ())[0])
-        found = search(trace, verdict, attempts.send, seconds, bench.in_process)
+        found = search(trace, verdict, attempts.send, seconds, bench.in_process, attempts.hurried)
         found = with_usual_options(found, bench.usual, attempts.send_with)
     except BadTrace as error:
         click.echo(f"inconclusive: {error}", err=True)

@@ -73,6 +73,7 @@ def shrink(
     attempt: Attempt,
     most_seconds: float = MOST_SECONDS,
     in_process: bool = False,
+    hurried: Attempt | None = None,
 ) -> Shrunk:
     """Return the shortest failing trace found within `most_seconds`.
 
@@ -80,8 +81,10 @@ def shrink(
     goes as far as on an idle one, in up to five times as many seconds of the wall clock.
 
     `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.
-    Ctrl-C ends the search early; the result then has `interrupted`."""
-    return _Search(trace, verdict, attempt, most_seconds, in_process).run()
+    `hurried` does the same, but takes what is slow for what hangs. So what it found is sent once
+    more at the end, and the trace stays as it was unless that hangs, too. Ctrl-C ends the search
+    early; the result then has `interrupted`."""
+    return _Search(trace, verdict, attempt, most_seconds, in_process, hurried).run()
 
 
 class _OutOfTime(Exception):
@@ -98,11 +101,15 @@ class _Search:
         attempt: Attempt,
         most_seconds: float,
         in_process: bool,
+        hurried: Attempt | None,
     ) -> None:
         self._best = replace(trace, events=to_failure(trace, verdict)), verdict
         self._program = self._best[0].program
         self._clock = processor_clock() if in_process else time.monotonic
-        self._attempt = Patience(attempt, self._clock, verdict.kind == "hang").send
+        hangs = verdict.kind == "hang"
+        self._patient = Patience(attempt, self._clock, hangs).send
+        self._hurried = Patience(hurried, self._clock, hangs).send if hurried and hangs else None
+        self._attempt = self._patient
         self._started = self._clock()
         self._most_seconds = most_seconds
         self._sends = 1  # of each candidate; more if the failure is flaky
@@ -111,8 +118,10 @@ class _Search:
 
     def run(self) -> Shrunk:
         failed, repeats, timed_out, interrupted = 0, 0, False, False
+        whole = self._best
         try:
-            failed, repeats = self._first_repeats()
+            failed, repeats = first = self._first_repeats()
+            self._attempt = self._hurried or self._patient
             try:
                 if not failed and self._comes_back():
                     failed, repeats = 1, REPEATS  # how often is not known: seldom
@@ -121,10 +130,14 @@ class _Search:
                     self._search()
             except _OutOfTime:
                 timed_out = True
+            self._attempt = self._patient
             if failed:
                 failed, repeats = self._last_repeats()
+            if self._hurried and not failed:  # it was slow, and no more
+                self._best, (failed, repeats), timed_out = whole, first, True
         except KeyboardInterrupt:
             interrupted = True
+            self._best = whole if self._hurried else self._best
         trace, verdict = self._best
         return Shrunk(trace, drawn(trace, verdict), failed, repeats, timed_out, interrupted)
 
@@ -309,7 +322,7 @@ class _Search:
         """Return how often the shortest program failed, and how often it was sent."""
         failed, repeats, ends = 0, 0, self._clock() + LAST_SECONDS
         while repeats < REPEATS and (not repeats or self._clock() < ends):
-            failed += self._attempt(self._program) is not None
+            failed += self._sent(self._program)
             repeats += 1
         return failed, repeats
 

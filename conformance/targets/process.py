@@ -17,6 +17,7 @@ from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.pauses import PAUSE, awaited, held
 
 PATIENCE = 10.0  # seconds for an answer
+HURRIED = 10  # times less, while a program that hangs is shrunk
 SLOW = frozenset(
     ["hello", "crash", "settle", "restart"]
 )  # a process has to start first, and to recover
@@ -37,7 +38,7 @@ class ProcessTarget:
     schedules = True  # for pauses: `schedule` is not sent
 
     def __init__(self, command: str, patience: float = PATIENCE):
-        self.patience = patience
+        self.patience = self._usual_patience = patience
         self._options: dict[str, Any] = {}
         self._output = b""
         self._received = bytearray()
@@ -101,7 +102,7 @@ class ProcessTarget:
             raise self.ended(failure) from None
 
     def rest(self) -> None:
-        """Raise TargetFailure if, with nothing in flight, it prints what nobody asked for."""
+        """Raise TargetFailure if it ends, or prints something, with nothing in flight."""
         with selectors.DefaultSelector() as ready:
             ready.register(self._stdout, selectors.EVENT_READ)
             ready.select(MOMENT)
@@ -117,6 +118,8 @@ class ProcessTarget:
         sent = {key: value for key, value in message.items() if key != "schedule"}
         due = min(awaited(message), len(self._ids))
         try:
+            if not self._ids:
+                self._unasked()  # an end before this request is not its fault
             self._ids[self._number] = number
             if "cut" in message:
                 self._may_be_cut.add(self._number)
@@ -137,7 +140,8 @@ class ProcessTarget:
     def answered(self) -> bool:
         """Return whether an answer is there already."""
         if not self._lines:
-            self._unasked()
+            with suppress(BlockingIOError):
+                self._take_in(os.read(self._stdout.fileno(), CHUNK))
         return self._lines > 0
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
@@ -179,6 +183,10 @@ class ProcessTarget:
         if answered is None:
             raise self.ended(self._late(op, patience))
         return answered[1]
+
+    def hurry(self, hurried: bool) -> None:
+        """Wait less long for answers, or as long as usual."""
+        self.patience = self._usual_patience / (HURRIED if hurried else 1)
 
     def take_options(self, options: Mapping[str, Any]) -> None:
         """Send these options with each `create` from now on, as far as hello lists them."""
@@ -269,7 +277,10 @@ class ProcessTarget:
 
     def _unasked(self) -> bool:
         with suppress(BlockingIOError):
-            self._take_in(os.read(self._stdout.fileno(), CHUNK))
+            part = os.read(self._stdout.fileno(), CHUNK)
+            if not part and not self._received:
+                raise TargetFailure("exit", f"{self._ending()} after its last answer")
+            self._take_in(part)
         return bool(self._received)
 
     def _nothing_unasked(self) -> None:

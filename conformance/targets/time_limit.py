@@ -7,7 +7,7 @@ Two timers interrupt the main thread. They also interrupt a lock that is waited 
 loop in Python, but not code in C that never returns to Python: that ends only in a worker, which
 its parent kills (signs_of_life). In other threads there is no limit.
 An exception in a finalizer or in a callback of the garbage collector is printed and lost, so a
-finalizer is interrupted only if it still runs at the second time. The timers go on until the block
+finalizer is interrupted only if it still runs SPARED times later. The timers go on until the block
 is left.
 
 `_signal` is what the module `signal` wraps: a call of `signal.signal` takes ten times as long,
@@ -36,7 +36,9 @@ SHORTEST = 0.001  # seconds that a timer can be set to
 AGAIN = 0.1  # seconds until a timer interrupts once more
 SHOWN_FRAMES = 8  # frames of the stack at the time limit
 
-_spared = 0  # the finalizer, by its frame, in which a time limit ended last
+SPARED = 10  # times that a finalizer is not interrupted: Python drops what is raised in it
+
+_spared = (0, 0)  # the finalizer, by its frame, that was spared last, and how many times
 
 
 class TooLate(BaseException):
@@ -132,9 +134,11 @@ def _too_late(number: int, frame: FrameType | None) -> None:
     if frame is not None and frame.f_code.co_name == "gc_callback":
         return  # Hypothesis measures the garbage collector
     for within, _ in traceback.walk_stack(frame):
-        if within.f_code.co_name == "__del__" and id(within) != _spared:
-            _spared = id(within)
-            return
+        if within.f_code.co_name == "__del__":
+            times = _spared[1] if _spared[0] == id(within) else 0
+            _spared = id(within), times + 1
+            if times < SPARED:
+                return
     stack = "it was busy here:\n" + "".join(traceback.format_stack(frame)[-SHOWN_FRAMES:])
     if number == signal.SIGPROF:
         raise TooLate(1, " of CPU time", stack)

@@ -241,6 +241,35 @@ def test_a_failure_that_never_comes_back_stays_as_it_is() -> None:
     assert found.trace.events == trace.events[:2] and found.verdict.at == 1
 
 
+HANGS = Verdict("fail", 1, "hang")
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_what_is_slow_in_a_hurry_is_no_hang(slow: bool) -> None:
+    """A hang is shrunk with little time for an answer. What it comes to is sent once more."""
+    tried: list[bool] = []
+
+    def attempt(program: list[Request], hurried: bool = False) -> tuple[Trace, Verdict] | None:
+        tried.append(hurried)
+        if not any(request["op"] == "unmap" for request in program) and not (slow and hurried):
+            return None
+        trace = traced(program)
+        return trace, replace(HANGS, at=len(trace.events) - 1)
+
+    trace = traced(long_program(100, {99: {"op": "unmap", "lba": 0, "count": 1}}))
+    found = shrink(
+        trace,
+        replace(HANGS, at=len(trace.events) - 1),
+        attempt,
+        hurried=lambda program: attempt(program, True),
+    )
+    assert tried.count(True) > 2 and not tried[0] and not tried[-1]
+    if slow:
+        assert found.trace.events == trace.events and found.unfinished and found.failed == 3
+    else:
+        assert found.trace.operations <= 2 and not found.unfinished
+
+
 def test_it_says_when_its_time_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100_000))
     monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))

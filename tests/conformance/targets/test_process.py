@@ -226,6 +226,39 @@ def test_an_answer_too_many_is_the_fault_of_the_last_operation(tmp_path: Path) -
         bench.clear()
 
 
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize("closes", [True, False])
+def test_an_end_behind_the_last_answer_is_told_as_one(
+    tmp_path: Path, protocol: int, closes: bool
+) -> None:
+    """Of the trace that it ends, if its stdout closes in time; else the next one says so."""
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import json, os, sys, time\n"
+        "for line in sys.stdin:\n"
+        "    request = json.loads(line)\n"
+        "    answer = {'ok': True, 'block_size': 512, 'crash_profile': None, 'capabilities': []}\n"
+        f"    answer |= {{'protocol': {protocol}}} if request['op'] == 'hello' else {{}}\n"
+        "    answer |= {'id': request['id']} if 'id' in request else {}\n"
+        "    os.write(1, json.dumps(answer).encode() + b'\\n')\n"
+        "    if request['op'] == 'write':\n"
+        f"        {'os._exit(3)' if closes else 'time.sleep(0.3); sys.exit(3)'}\n"
+    )
+    bench = Bench(targets.resolve(f"exec:{sys.executable} {script}"))
+    create, write = {"op": "create", "blocks": 1}, {"op": "write", "lba": 0, "tags": [1]}
+    try:
+        ended = bench.drive([create, write], 1, {})
+        if "failure" not in ended.events[-1]:
+            ended = bench.drive([create], 1, {})
+        failure = ended.events[-1]["failure"]
+        assert failure["kind"] == "exit"
+        assert failure["message"].startswith("it exited with status 3")
+        assert "last answer" in failure["message"]
+        assert "failure" not in bench.drive([create], 1, {}).events[-1]
+    finally:
+        bench.clear()
+
+
 SIZED = """
 import json, sys
 for line in sys.stdin:
