@@ -20,7 +20,7 @@ PROFILES = {
     "ack": "every acknowledged operation survives a power cut",
     "prefix": "a power cut keeps the history up to some point, no earlier than the last flush",
     "block": "each block keeps its value at the last flush or one written since; "
-    "every acknowledged snapshot, deletion and revert survives",
+    "an acknowledged snapshot, deletion or revert survives, and is a flush",
     None: "nothing is promised about power cuts, so none are sent",
 }
 MEANINGS = {

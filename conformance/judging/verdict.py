@@ -17,7 +17,7 @@ CLAUSES = {
     "prefix": "Crash (prefix): a power cut keeps the history up to some point, "
     "no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since; "
-    "every acknowledged snapshot, deletion and revert survives",
+    "an acknowledged snapshot, deletion or revert survives, and is a flush",
     "fua": "Write (fua): a write that carries `fua` is durable when it is answered",
     "restart": "Restart: a disk that is closed cleanly and opened again is as it was",
     "devices": "Devices: while no more fail than are tolerated, no data is lost",

@@ -48,7 +48,8 @@ def options(failure: Failure) -> str:
     shown = [f"{name}={value}" for name, value in chosen if name not in failure.usual]
     usual = len(chosen) - len(shown)
     if usual:
-        shown.append(f"{usual} with their usual values" if shown else f"all {usual} usual")
+        others = "1 other" if usual == 1 else f"{usual} others"
+        shown.append(f"{others} as usual" if shown else f"all {usual} usual")
     return ", ".join(shown)
 
 

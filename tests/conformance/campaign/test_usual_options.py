@@ -44,7 +44,7 @@ def test_only_the_option_that_matters_is_kept_and_shown() -> None:
         chosen = failure.trace.options
         assert chosen["mode"] != "safe" and (chosen["colour"], chosen["size"]) == ("white", 1)
         assert sorted(failure.usual) == ["colour", "size"]
-        assert options(failure) == f"mode={chosen['mode']}, 2 with their usual values"
+        assert options(failure) == f"mode={chosen['mode']}, 2 others as usual"
 
 
 @pytest.mark.parametrize(
