@@ -26,6 +26,7 @@ SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 RUNS = (3, 4, 8, 16, 32)  # blocks of a write of equal ones
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
+SCRUBBED_ONE_IN = 5  # openings: a scrub comes before, and behind
 PARTED_ONE_IN = 4  # views that are read back: in up to so many parts
 PARTS = (2, 3)
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
@@ -101,6 +102,16 @@ class RequestWriter:
 
     def _beyond(self) -> bool:
         return len(self._now.failed) > self._array.tolerates
+
+    def _scrub_now_and_then(self) -> None:
+        """Have the target verify itself, right before and behind openings: an opening may count
+        anew what was forgotten in memory, or forget it itself until the next one."""
+        if (
+            "scrub" in self._capabilities
+            and not self._beyond()
+            and rarely(self._choose, SCRUBBED_ONE_IN)
+        ):
+            self._requests.append({"op": "scrub"})
 
     def _read_back(self) -> None:
         """Read all views, some of them in parts."""

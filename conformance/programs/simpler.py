@@ -122,7 +122,7 @@ def without(program: list[Request], field: str) -> list[Request]:
 
 def simpler(program: list[Request]) -> Iterator[list[Request]]:
     """Yield programs with fewer requests in flight, a smaller disk, blocks closer together, plain
-    names, or a simpler request.
+    names, a simpler request, or one that waits for no more than there are.
     """
     yield from fewer_in_flight(program)
     blocks = program[0]["blocks"]
@@ -134,6 +134,9 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
     for index in range(len(program) - 1, 0, -1):
         for request in _simpler_request(program[index], blocks):
             yield [*program[:index], request, *program[index + 1 :]]
+        later = len(program) - 1 - index
+        if 0 < later < program[index].get("wait", 0):  # a target would wait until it gives up
+            yield [*program[:index], {**program[index], "wait": later}, *program[index + 1 :]]
 
 
 def reshaped(program: list[Request], least: int = LEAST_SHAPES) -> Iterator[list[Request]]:

@@ -35,7 +35,7 @@ RELIED = (0, 0, 1, 2)  # times that a program relies on spares
 TOO_MANY_ONE_IN = 4  # times that devices are taken away: one more than is tolerated
 MISSED = (0, 1, 1, 3)  # writes that the first of these misses,
 MADE_DURABLE = ("", "flush", "checkpoint")  # and what makes them durable
-SCRUBBED_ONE_IN = 8  # openings: a scrub comes before
+CLEANED_ONE_IN = 3  # deletions and reverts: what they free is cleaned at once, and used again
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # numbers of repeats: once more than a power of 2
@@ -71,6 +71,8 @@ class Writer(RequestWriter):
                 elif kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
                     self._promise()
                 self._add(kind)
+                if kind in ("delete", "revert"):
+                    self._clean_now_and_then()
                 if kind in ("snapshot", "revert"):
                     self._begin_anew_now_and_then()
                 elif kind == "checkpoint":
@@ -327,6 +329,15 @@ class Writer(RequestWriter):
         if not cut:
             self._crash()
 
+    def _clean_now_and_then(self) -> None:
+        """Clean, and write a little: another view may need what was cleaned."""
+        able = "clean" in self._capabilities and not self._beyond()
+        if able and rarely(self._choose, CLEANED_ONE_IN):
+            self._add("clean")
+            for _ in range(self._upto(3)):
+                self._add("write")
+            self._read_back()
+
     def _store_again_now_and_then(self) -> None:
         """Store two changes by two more checkpoints, and let the power fail in the second: what it
         writes over may be all that is left of the others."""
@@ -336,16 +347,6 @@ class Writer(RequestWriter):
             self._promise()
             if not self._beyond():
                 self._add("checkpoint", cut=cut)
-
-    def _scrub_now_and_then(self) -> None:
-        """Have the target verify itself before it is opened again: an opening may count anew what
-        was forgotten in memory."""
-        if (
-            "scrub" in self._capabilities
-            and not self._beyond()
-            and rarely(self._choose, SCRUBBED_ONE_IN)
-        ):
-            self._requests.append({"op": "scrub"})
 
     def _promise(self) -> None:
         """Make the last change durable, or a write of any length: the power cut that comes next
@@ -388,6 +389,8 @@ class Writer(RequestWriter):
             self._requests.append({"op": "crash", "cut": self._cuts.at("crash")})
         self._requests.append({"op": "crash"})
         self._now.note("crash")
-        if again is not None:
+        if again is None:
+            self._scrub_now_and_then()
+        else:
             self._requests.append(again)
         self._read_back()

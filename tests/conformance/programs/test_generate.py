@@ -314,6 +314,30 @@ def test_the_power_fails_at_the_end_of_long_requests() -> None:
     assert sum(ends[behind] for behind in (1, 2, 3)) > 5, ends
 
 
+def test_what_a_deletion_or_a_revert_frees_is_cleaned_and_used_again() -> None:
+    """With other views there, which may still need it."""
+    freed = behind = 0
+    for program in programs(150, capabilities=[c for c in CAPABILITIES if c != "device"]):
+        for at, request in enumerate(program):
+            if request["op"] in ("delete", "revert") and "cut" not in request:
+                freed += 1
+                next_ = [one["op"] for one in program[at + 1 : at + 4]]
+                behind += next_[:1] == ["clean"] and "write" in next_
+    assert behind > 0.1 * freed, (behind, freed)
+
+
+def test_scrubs_come_right_before_and_behind_power_cuts() -> None:
+    """An opening counts anew: what leaks before it, or by it, is gone with the next one."""
+    before = behind = crashes = 0
+    for program in programs(100, capabilities=["crash", "flush", "snapshot", "scrub"]):
+        for one, crash, two in zip(program, program[1:], program[2:], strict=False):
+            if crash == {"op": "crash"} and "cut" not in one:
+                crashes += 1
+                before += one["op"] == "scrub"
+                behind += two["op"] == "scrub"
+    assert min(before, behind) > 0.12 * crashes, (before, behind, crashes)
+
+
 def test_what_was_seldom_asked_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of operations that follow each other, in as many requests. Scenes, the reads of whole views
     and what follows a write or a snapshot at once are not led, and left out. Both counts are in the
@@ -432,7 +456,7 @@ def test_zeroes_are_made_durable_just_before_the_power_fails() -> None:
     """A target may treat them as an unmap, and forget to make it durable."""
     zeroes = 0
     for program in programs(500, capabilities=swarm.CAPABILITIES):
-        for before, request in pairwise(program):
+        for before, request in pairwise([one for one in program if one["op"] != "scrub"]):
             zeroes += (
                 request["op"] == "crash" and bool(before.get("fua")) and not any(before["tags"])
             )

@@ -12,7 +12,7 @@ from conformance.judging.explain import Verdict
 from conformance.programs import shrink as shrinking
 from conformance.programs.patience import Attempt
 from conformance.programs.shrink import Shrunk, shrink
-from conformance.programs.simpler import Request, sent_beyond_tolerance
+from conformance.programs.simpler import Request, sent_beyond_tolerance, simpler
 from conformance.targets.model import ModelTarget
 
 FAIL = Verdict("fail", kind="stale")
@@ -239,6 +239,13 @@ def test_a_failure_that_never_comes_back_stays_as_it_is() -> None:
     found = shrink(trace, Verdict("fail", 1, "stale"), lambda program: None)
     assert (found.failed, found.repeats) == (0, 10) and found.unfinished
     assert found.trace.events == trace.events[:2] and found.verdict.at == 1
+
+
+def test_a_request_waits_for_no_more_than_come_later() -> None:
+    read = {"op": "read", "lba": 0, "count": 1}
+    program = [{"op": "create", "blocks": 1}, {**read, "wait": 28}, read, {**read, "wait": 1}]
+    waits = {tuple(one.get("wait", 0) for one in shorter) for shorter in simpler(program)}
+    assert (0, 2, 0, 1) in waits
 
 
 HANGS = Verdict("fail", 1, "hang")
