@@ -27,7 +27,7 @@ from conformance.targets.overlapping import calls
 from conformance.targets.process import ProcessTarget
 
 UNASKED_CUT = "it raised PowerCut though the request has no `cut`"
-SINCE_THE_LAST = "; it may have ended since the last answer of the trace before"
+EARLIER = "; the trace before may be the cause"
 LARGEST_COUNTER = float(1 << 63)
 
 
@@ -233,7 +233,7 @@ class Bench:
             trace = drive(target, program, seed, options)
             failed = "failure" in trace.events[-1] or trace.events[-1]["result"] is None
         if self._used and trace.events[0].get("failure", {}).get("kind") == "exit":
-            trace.events[0]["failure"]["message"] += SINCE_THE_LAST
+            trace.events[0]["failure"]["message"] += EARLIER
         self._used = True
         if failed or _said_more(target, trace):
             self.clear()

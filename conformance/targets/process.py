@@ -118,8 +118,8 @@ class ProcessTarget:
         sent = {key: value for key, value in message.items() if key != "schedule"}
         due = min(awaited(message), len(self._ids))
         try:
-            if not self._ids:
-                self._unasked()  # an end before this request is not its fault
+            if not self._ids and not self._look():
+                raise self._ended_before()  # which is not the fault of this request
             self._ids[self._number] = number
             if "cut" in message:
                 self._may_be_cut.add(self._number)
@@ -140,8 +140,7 @@ class ProcessTarget:
     def answered(self) -> bool:
         """Return whether an answer is there already."""
         if not self._lines:
-            with suppress(BlockingIOError):
-                self._take_in(os.read(self._stdout.fileno(), CHUNK))
+            self._look()
         return self._lines > 0
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
@@ -275,19 +274,26 @@ class ProcessTarget:
                 return
             del self._unsent[:written]
 
-    def _unasked(self) -> bool:
-        with suppress(BlockingIOError):
+    def _look(self) -> bool:
+        """Take in what has been printed; False at its end."""
+        try:
             part = os.read(self._stdout.fileno(), CHUNK)
-            if not part and not self._received:
-                raise TargetFailure("exit", f"{self._ending()} after its last answer")
-            self._take_in(part)
-        return bool(self._received)
+        except BlockingIOError:
+            return True
+        self._take_in(part)
+        return bool(part)
 
     def _nothing_unasked(self) -> None:
-        if self._received or self._unasked():
+        runs = self._look()
+        if self._received:
             raise TargetFailure(
                 "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
             )
+        if not runs:
+            raise self._ended_before()
+
+    def _ended_before(self) -> TargetFailure:
+        return TargetFailure("exit", f"{self._ending()} after its last answer")
 
     def _receive(self) -> None:
         try:
