@@ -44,6 +44,7 @@ IN_A_ROW_ONE_IN = 3
 HURRIED_STEPS, STEPS_OF_A_BLOCK = 30_000, 300
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
+SOON = 10  # traces of a part behind its first failure: what was found is told, and shrunk, soon
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -84,6 +85,7 @@ class Part:
     reason: str = ""  # why it ended early, and what an unusable target printed
     output: str = ""
     interrupted: bool = False  # before it was whole
+    whole: bool = False  # it has all traces that it was to have
 
 
 def in_worker(plan: Plan, number: int, most: int, until: float | None) -> Part:
@@ -108,8 +110,9 @@ def drive(
     until: float | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Part:
-    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
-    the target hangs, `clock` says that it is `until`, or it is interrupted.
+    """Drive and judge the first `most` traces of part `number`: no more than SOON behind the first
+    that fails. The part is not whole where `most_failures` fail, the target hangs, `clock` says
+    that it is `until`, or it is interrupted.
     """
     part, bench = Part(), Bench(factory)
     judges = {
@@ -152,7 +155,7 @@ def _drive(
 ) -> None:
     cuts, slow = bench.cuts(factory.first), SLOW in plan.oracles
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
-    failures = 0
+    failures, first = 0, plan.length  # where the first one is
     explored = Explored()
     cases = generate.cases(
         factory.draw,
@@ -201,11 +204,15 @@ def _drive(
             part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)
-        failures += verdict.verdict == "fail"
+        if verdict.verdict == "fail":
+            failures, first = failures + 1, min(index, first)
         if failures >= plan.most_failures or verdict.kind == "hang":
             return
+        if index == first + SOON:
+            break
         if in_time is not None and not in_time():
             return
+    part.whole = most >= plan.length
 
 
 def impossible(

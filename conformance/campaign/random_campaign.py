@@ -95,7 +95,7 @@ def campaign(
         for number, part in () if _enough(result) else workers.parts(plan, first, count, in_part):
             _merge(result, part, number * plan.length, plan, bench, oracles, progress, found)
             result.seconds = before + time.monotonic() - started
-            if kept and len(part.judged) == plan.length:
+            if kept and part.whole and not part.interrupted:
                 kept.save(plan, result, number + 1)
             progress(result)
             result.interrupted |= part.interrupted  # what others have begun is still to come
@@ -138,7 +138,7 @@ def _merge(
     if part.inside and INNER in oracles and INNER not in result.judges:
         result.judges += (INNER,)
     for number, (trace, verdict) in enumerate(part.judged, first):
-        result.judged.append((trace, verdict))
+        result.judged[number] = trace, verdict
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail" and isinstance(trace, Trace):
             told = drawn(trace, verdict)

@@ -65,7 +65,7 @@ class Campaign:
     target: str
     seed: int
     ops: int = 30  # requested operations per trace
-    judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
+    judged: dict[int, tuple[Trace | Passed, Verdict]] = field(default_factory=dict)  # by number
     failures: list[Failure] = field(default_factory=list)
     happened: Coverage = field(default_factory=Coverage)
     counters: Counter[str] = field(default_factory=Counter)  # the target's own
@@ -94,12 +94,12 @@ class Campaign:
     @property
     def operations(self) -> int:
         """The operations of all traces."""
-        return sum(trace.operations for trace, _ in self.judged)
+        return sum(trace.operations for trace, _ in self.judged.values())
 
     @property
     def crashes(self) -> int:
         """The power cuts of all traces."""
-        return sum(trace.crashes for trace, _ in self.judged)
+        return sum(trace.crashes for trace, _ in self.judged.values())
 
     @property
     def coverage(self) -> Counter[Outcome]:
@@ -109,7 +109,7 @@ class Campaign:
     @property
     def undecided(self) -> Counter[str]:
         """Number of traces, by judge, that it gave up on although another judge decided them."""
-        return Counter(name for _, verdict in self.judged for name in verdict.undecided)
+        return Counter(name for _, verdict in self.judged.values() for name in verdict.undecided)
 
     @property
     def verdict(self) -> str:
@@ -125,7 +125,7 @@ class Campaign:
             or self.interrupted
             or overlap != "pass"
             or not (self.judged or self.resumed)
-            or any(v.verdict != "pass" for _, v in self.judged)
+            or any(v.verdict != "pass" for _, v in self.judged.values())
             or len(self.judged) in self.undecided.values()
         )
         return "inconclusive" if unclear else "pass"

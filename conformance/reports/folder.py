@@ -34,7 +34,7 @@ def save(campaign: Campaign, folder: Path) -> None:
     for old in (folder / "traces").iterdir():
         if OWN.fullmatch(old.name):
             old.unlink()
-    for number, (trace, verdict) in enumerate(campaign.judged):
+    for number, (trace, verdict) in campaign.judged.items():
         if not isinstance(trace, Passed) and (number < SAMPLE or verdict.verdict != "pass"):
             path = folder / "traces" / f"{number:05}.jsonl"
             traces.write(trace, path)

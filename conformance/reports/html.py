@@ -41,9 +41,10 @@ def page(campaign: Campaign) -> str:
 
 
 def _declared(campaign: Campaign) -> str:
-    if not campaign.judged or isinstance(campaign.judged[0][0], traces.Passed):
+    first = next((trace for trace, _ in campaign.judged.values()), None)
+    if first is None or isinstance(first, traces.Passed):
         return ""
-    hello = campaign.judged[0][0].hello
+    hello = first.hello
     profile = hello["crash_profile"]
     promise = f"crash profile {profile}" if profile else "nothing promised about crashes"
     name = f"{hello.get('name', '')} {hello.get('version', '')}"

@@ -80,7 +80,7 @@ def as_junit(campaign: Campaign) -> str:
     for one in campaign.failures:
         if one.number is None:
             suite.add_testcase(_case("kept failure", _failed(campaign, one, groups[id(one)])))
-    for number, (_, verdict) in enumerate(campaign.judged):
+    for number, (_, verdict) in campaign.judged.items():
         result = None
         if number in failed:
             result = _failed(campaign, failed[number], groups[id(failed[number])])

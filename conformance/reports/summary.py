@@ -122,7 +122,7 @@ def unclear(campaign: Campaign) -> list[tuple[int, str]]:
     """Return the traces without a verdict, by number, and why."""
     return [
         (number, verdict.reason)
-        for number, (_, verdict) in enumerate(campaign.judged)
+        for number, (_, verdict) in campaign.judged.items()
         if verdict.verdict == "inconclusive"
     ]
 

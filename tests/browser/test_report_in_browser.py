@@ -46,7 +46,7 @@ def report(tmp_path: Path) -> Path:
     trace = Trace(HELLO, events)
     verdict = judge([trace], {"model": named("model")})[0]
     assert verdict.kind == "stale" and verdict.at == 120
-    campaign = Campaign("t", 1, judged=[(trace, verdict)])
+    campaign = Campaign("t", 1, judged={0: (trace, verdict)})
     campaign.failures.append(Failure(trace, verdict, 0, 120))
     path = tmp_path / "report.html"
     path.write_text(html.page(campaign), encoding="utf-8")

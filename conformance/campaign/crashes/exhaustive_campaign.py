@@ -131,7 +131,7 @@ def _judged(
                 result.failures.append(
                     Failure(trace, verdict, len(result.judged), trace.operations)
                 )
-            result.judged.append((trace, verdict))
+            result.judged[len(result.judged)] = trace, verdict
         if all(verdict.verdict == "pass" for _, verdict in judged):
             passed.append({"workload": workload.name, "states": states})
     return passed

@@ -70,10 +70,10 @@ class Kept:
             judged = {
                 number: verdict for (number, _), verdict in zip(whole, verdicts, strict=False)
             }
-            result.judged = [
-                (Passed(*short), PASS) if short else (in_full[number], judged[number])
-                for number, short in enumerate(held["judged"])
-            ]
+            result.judged = {
+                number: (Passed(*short), PASS) if short else (in_full[number], judged[number])
+                for number, short in held["judged"]
+            }
             result.failures = [
                 Failure(trace, verdict, **how)
                 for (trace, how), verdict in zip(failed, verdicts[len(whole) :], strict=True)
@@ -91,7 +91,7 @@ class Kept:
         """Write the result down; `following` is the number of the part that comes next."""
         whole = [
             (number, trace)
-            for number, (trace, _) in enumerate(result.judged)
+            for number, (trace, _) in result.judged.items()
             if isinstance(trace, Trace)
         ]
         held = {
@@ -103,7 +103,8 @@ class Kept:
             "counters": result.counters,
             "coverage": result.happened.as_json(),
             "judged": [
-                list(trace) if isinstance(trace, Passed) else None for trace, _ in result.judged
+                [number, list(trace) if isinstance(trace, Passed) else None]
+                for number, (trace, _) in result.judged.items()
             ],
             "traces": [(number, asdict(trace)) for number, trace in whole],
             "failures": [

@@ -189,7 +189,7 @@ def test_a_judge_that_gives_up_now_and_then_is_counted_and_the_others_decide() -
         {"other": lambda traces: [Opinion(None, "too many disks") for _ in traces]},
         {"other": lambda traces: [Opinion(None, "hard" * (next(asked) == 3)) for _ in traces]},
     ]
-    trace = drive(ModelTarget({}), PROGRAM)
+    trace, fine = drive(ModelTarget({}), PROGRAM), drive(ModelTarget({}), PROGRAM)
     verdict = judge([trace], MODEL | gives_up[0])[0]
     assert (verdict.verdict, verdict.undecided) == ("pass", ("other",))
     assert verdict.reason == "other: too many disks"
@@ -199,9 +199,7 @@ def test_a_judge_that_gives_up_now_and_then_is_counted_and_the_others_decide() -
         Campaign(
             "model",
             1,
-            judged=[
-                (trace, judge([drive(ModelTarget({}), PROGRAM)], MODEL | more)[0]) for _ in range(5)
-            ],
+            judged={n: (fine, judge([fine], MODEL | more)[0]) for n in range(5)},
         )
         for more in gives_up
     )

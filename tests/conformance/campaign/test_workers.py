@@ -25,8 +25,9 @@ from conformance.targets.base import Target, Unusable
 
 MODEL = {"model": named("model")}
 COUNT = 230  # traces: two parts and some
-FEWER = {"refmodel": 130}  # traces take long: a part and some
 LOSES = "python:support.losing_target:Loses"
+# Traces of refmodel take long: a part and some. Of the other one each part ends behind a failure.
+OTHERS = {"refmodel": 130, LOSES: 330}
 PLAN = batches.Plan(LOSES, frozenset(), 2, 20, True, ("model",), 1)
 
 
@@ -48,7 +49,7 @@ class Interrupted(Future[batches.Part]):
 def run(target: str = "model", **more: Any) -> Campaign:
     return campaign(
         resolve(target),
-        **{"count": FEWER.get(target, COUNT), "ops": 20, "seed": 2, "oracles": MODEL, **more},
+        **{"count": OTHERS.get(target, COUNT), "ops": 20, "seed": 2, "oracles": MODEL, **more},
     )
 
 
@@ -65,7 +66,7 @@ def essence(result: Campaign) -> tuple[object, ...]:
         json.dumps(
             [
                 (trace if isinstance(trace, Passed) else asdict(trace), verdict.kind)
-                for trace, verdict in result.judged
+                for trace, verdict in result.judged.values()
             ]
         ),
         json.dumps([(one.number, one.before, one.trace.events) for one in result.failures]),
@@ -92,8 +93,17 @@ def test_the_same_seed_gives_the_same_wherever_it_runs(target: str) -> None:
     assert essence(alone) == essence(run(target, workers=workers.on_this_machine(2)))
     assert (alone.verdict == "fail") == (target == LOSES)
     if target == LOSES:
-        last = alone.failures[-1].number
-        assert len(alone.failures) == 3 and last is not None and len(alone.judged) == last + 1
+        assert len(alone.failures) == 3 and max(alone.judged) == alone.failures[-1].number
+
+
+def test_a_failure_does_not_wait_for_the_rest_of_its_part() -> None:
+    """A few traces follow it. The next part has the numbers that it has without the failure."""
+    result = run(LOSES, count=2 * batches.MOST_TRACES, most_failures=99)
+    first, second = [one.number for one in result.failures if one.number in result.judged][:2]
+    assert first is not None and first + batches.SOON < batches.MOST_TRACES
+    behind = [number for number in result.judged if first < number < batches.MOST_TRACES]
+    assert behind == [*range(first + 1, first + 1 + batches.SOON)]
+    assert batches.MOST_TRACES in result.judged
 
 
 def where(seconds: float) -> set[int]:
@@ -151,7 +161,7 @@ def test_and_on_a_cluster() -> None:
 
 
 def test_what_passed_is_forgotten_but_a_sample() -> None:
-    whole = [trace for trace, _ in run().judged if not isinstance(trace, Passed)]
+    whole = [trace for trace, _ in run().judged.values() if not isinstance(trace, Passed)]
     assert len(whole) == batches.SAMPLE
 
 

@@ -61,7 +61,7 @@ def test_people_see_the_same(output: object) -> None:
     one = failure(WRITE, STALE, number=0, failed=3, repeats=10, unfinished=True)
     one.trace.origin = "out/f.jsonl"
     campaign = failed(one)
-    campaign.judged = [(one.trace, one.verdict)]
+    campaign.judged = {0: (one.trace, one.verdict)}
     text = output(campaign)  # type: ignore[operator]
     for part in (
         "1  write 0: 1 -> ok",
@@ -90,7 +90,7 @@ def test_a_long_listing_ends_with_what_matters() -> None:
         assert part in text, part
     assert "\n     60  write" not in text and text.count(" write 1: ") == 29
     campaign = failed(one)
-    campaign.judged = [(one.trace, one.verdict)] * 8  # it is trace 7
+    campaign.judged = dict.fromkeys(range(8), (one.trace, one.verdict))  # it is trace 7
     for whole in (machine.as_junit(campaign), folder.as_markdown(campaign)):
         assert whole.count(" write 1: ") == 88 and "..." not in whole
 
@@ -143,7 +143,7 @@ def test_where_a_bug_was_found(numbers: tuple[int | None, ...], words: str) -> N
 
 def test_junit_has_one_failure_per_bug() -> None:
     campaign = failed(failure(WRITE, STALE, number=0), failure(WRITE, STALE, number=1))
-    campaign.judged = [(one.trace, one.verdict) for one in campaign.failures]
+    campaign.judged = {n: (one.trace, one.verdict) for n, one in enumerate(campaign.failures)}
     text = machine.as_junit(campaign)
     assert text.count("<failure") == 1 and "the same bug as trace 0" in text
 
@@ -189,7 +189,7 @@ def assert_no_chance_is_given_of_less_than_the_self_test(campaign: Campaign) -> 
 def passed() -> Campaign:
     trace = Trace(HELLO, [CREATE, WRITE])
     verdict = judge([trace], {"model": named("model")})[0]
-    campaign = Campaign("t", 1, judged=[(trace, verdict)] * 200, seconds=10.0)
+    campaign = Campaign("t", 1, judged=dict.fromkeys(range(200), (trace, verdict)), seconds=10.0)
     campaign.declared = frozenset([*CAPABILITIES, IN_FLIGHT])
     campaign.coverage.update({("write", "ok"): 5, ("read", "ok"): 0})
     return campaign

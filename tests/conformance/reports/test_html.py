@@ -140,7 +140,9 @@ def test_every_kind_of_failure_can_be_drawn(
     events: list[Event],
 ) -> None:
     trace, verdict = failed(events)
-    result = Campaign("t", 1, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 0, 9)])
+    result = Campaign(
+        "t", 1, judged={0: (trace, verdict)}, failures=[Failure(trace, verdict, 0, 9)]
+    )
     text = html.page(result)
     assert verdict.kind in text and "<svg" in text and "<b>" not in text
 
@@ -148,7 +150,10 @@ def test_every_kind_of_failure_can_be_drawn(
 def test_the_page_needs_nothing_else_and_trusts_nothing() -> None:
     trace, verdict = failed(BLEED)
     result = Campaign(
-        "exec:<img src=x>", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)]
+        "exec:<img src=x>",
+        7,
+        judged={0: (trace, verdict)},
+        failures=[Failure(trace, verdict, 3, 50)],
     )
     result.coverage.update({("write", "ok"): 2, ("unmap", "ok"): 0})
     text = html.page(result)
@@ -162,7 +167,7 @@ def test_the_page_needs_nothing_else_and_trusts_nothing() -> None:
 def test_the_same_failure_is_shown_once() -> None:
     trace, verdict = failed(BLEED)
     many = [Failure(trace, verdict, number, 50) for number in (3, 8, 9)]
-    text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many))
+    text = html.page(Campaign("t", 7, judged={0: (trace, verdict)}, failures=many))
     assert text.count('class="failure"') == 1 and "trace 3, again in traces 8, 9" in text
 
 
@@ -174,7 +179,7 @@ def test_a_command_in_the_summary_is_set_as_one() -> None:
 def test_the_legend_has_four_items_and_explains_the_notation() -> None:
     trace, verdict = failed(BLEED)
     text = html.page(
-        Campaign("t", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)])
+        Campaign("t", 7, judged={0: (trace, verdict)}, failures=[Failure(trace, verdict, 3, 50)])
     )
     legend = text.partition('<div class="legend">')[2].partition("</div>")[0]
     assert legend.count("<span>") == legend.count("<svg") == 4
@@ -183,7 +188,7 @@ def test_the_legend_has_four_items_and_explains_the_notation() -> None:
 
 def test_what_cannot_happen_is_not_called_never() -> None:
     trace, verdict = failed(BLEED)
-    result = Campaign("t", 7, judged=[(trace, verdict)])
+    result = Campaign("t", 7, judged={0: (trace, verdict)})
     result.coverage.update({("write", "ok"): 5, ("write", "cut"): 0, ("unmap", "ok"): 0})
     text = html.page(result)
     rows = text.partition("<table>")[2].partition("</table>")[0]

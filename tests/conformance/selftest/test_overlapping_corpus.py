@@ -24,7 +24,7 @@ def run(disk: type[Disk], count: int, in_flight: int) -> Campaign:
 def test_the_honest_disk_passes() -> None:
     result = run(Disk, 60, 8)
     assert result.verdict == "pass", [f.verdict.words(f.trace) for f in result.failures]
-    assert any(getattr(trace, "overlapping", False) for trace, _ in result.judged)
+    assert any(getattr(trace, "overlapping", False) for trace, _ in result.judged.values())
 
 
 @pytest.mark.parametrize("name", WRONG)

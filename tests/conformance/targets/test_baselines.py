@@ -28,7 +28,7 @@ def test_a_baseline_keeps_the_contract(target: str) -> None:
         targets.resolve(f"refmodel:{target}"), count=30, ops=30, seed=11, oracles=JUDGES
     )
     assert result.verdict == "pass", result.failures
-    first = [trace for trace, _ in result.judged[:10] if isinstance(trace, Trace)]
+    first = [trace for trace, _ in result.judged.values() if isinstance(trace, Trace)][:10]
     assert {trace.hello["crash_profile"] for trace in first} == {PROFILES[target.partition(":")[0]]}
     assert result.crashes > 30
 
