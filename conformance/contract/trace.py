@@ -23,6 +23,7 @@ __all__ = ["OVERLAPPING", "BadTrace", "Event", "Passed", "Trace"]
 # Option of a disk that cannot be: the name of the option for which `create` has to refuse it.
 IMPOSSIBLE = "impossible"
 LONGEST_LINE = 8 << 20  # bytes
+SHOWN = 16  # blocks of a request, in a line for people
 SCHEMA = Path(__file__).with_name("trace.schema.json")
 
 
@@ -351,8 +352,10 @@ def numbered(events: Iterable[Event]) -> list[str]:
     return [f"{index:4}  {line(event)}" for index, event in enumerate(events)]
 
 
-def line(event: Event) -> str:
-    """Return the event in a few words, such as `write 3: 7 8 -> ok`."""
+def line(event: Event, around: int | None = None) -> str:
+    """Return the event in a few words, such as `write 3: 7 8 -> ok`.
+
+    Of many blocks only the first are shown, and those next to LBA `around`."""
     words = [event["op"]]
     if "lba" in event:
         words.append(
@@ -369,7 +372,7 @@ def line(event: Event) -> str:
         words.append("durably")
     text = " ".join(words)
     if "tags" in event:
-        text += ": " + _shortened(event["tags"])
+        text += ": " + _shortened(event["tags"], event["lba"], around)
     if "wait" in event:
         text += f" (waits until {event['wait']} later requests were answered)"
     if "cut" in event and event.get("result") is not None:
@@ -387,7 +390,8 @@ def line(event: Event) -> str:
         return text + " -> cut short"
     if not result["ok"]:
         return f"{text} -> {result['error']}"
-    return f"{text} -> {_shortened(result['tags']) if 'tags' in result else 'ok'}"
+    read = _shortened(result["tags"], event["lba"], around) if "tags" in result else "ok"
+    return f"{text} -> {read}"
 
 
 def _masks(kept: list[int]) -> str:
@@ -399,6 +403,15 @@ def _masks(kept: list[int]) -> str:
     )
 
 
-def _shortened(tags: list[int]) -> str:
-    shown = " ".join("?" if tag == -1 else str(tag) for tag in tags[:16])
-    return shown if len(tags) <= 16 else f"{shown} ... ({len(tags)} blocks)"
+def _shortened(tags: list[int], lba: int, around: int | None) -> str:
+    """Return the tags of the blocks from `lba` on: of many the first SHOWN, or fewer of them and
+    then those next to LBA `around`, behind the LBA of the first of these."""
+    words = ["?" if tag == -1 else str(tag) for tag in tags]
+    if len(words) <= SHOWN:
+        return " ".join(words)
+    parts, near = [" ".join(words[:SHOWN])], -1 if around is None else around - lba
+    if SHOWN - 2 <= near < len(words):
+        first = min(near - SHOWN // 4, len(words) - SHOWN // 2)
+        parts = [" ".join(words[: SHOWN // 4])]
+        parts.append(f"{lba + first}: " + " ".join(words[first : first + SHOWN // 2]))
+    return f"{' ... '.join(parts)} ... ({len(tags)} blocks)"

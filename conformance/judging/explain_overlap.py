@@ -74,10 +74,11 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     actual += ", of which none can be left out" if smallest and several else ""
     others = _read_writes(trace, [concerned[index] for index in needed]) - set(needed)
     shown = {*needed, *others, *_openings(trace, min(needed), max(needed))}
-    rows = bars(trace, sorted(shown))
+    block = int(about.removeprefix("block ")) if single else None
+    rows = bars(trace, sorted(shown), block)
     for at, index in enumerate(sorted(shown)):
         rows[at] += " (whether it happened or not)" if index in others else ""
-    return replace(verdict, actual=actual, reason="\n".join(rows))
+    return replace(verdict, actual=actual, reason="\n".join(rows), lba=block)
 
 
 def _read_writes(trace: Trace, needed: list[Event]) -> set[int]:
@@ -147,10 +148,10 @@ def _openings(trace: Trace, first: int, last: int) -> list[int]:
     return [i for i in range(first, last) if trace.events[i]["op"] in ("crash", "restart")]
 
 
-def bars(trace: Trace, indices: list[int]) -> list[str]:
+def bars(trace: Trace, indices: list[int], around: int | None = None) -> list[str]:
     """Return the requests as bars from call to answer, one line each.
 
-    `|-->` has no answer: it was cut.
+    `|-->` has no answer: it was cut. `around` is as in `line`.
     """
     events = [trace.events[index] for index in indices]
     times = sorted({time for event in events for time in _times(event)})
@@ -160,7 +161,7 @@ def bars(trace: Trace, indices: list[int]) -> list[str]:
         start, answered = column[event["called"]], event["answered"]
         stop = WIDTH + 1 if answered is None else column[answered]
         bar = " " * start + "|" + "-" * (stop - start - 1) + (">" if answered is None else "|")
-        rows.append(f"{bar:{WIDTH + 3}}{index:4}  {line(event)}")
+        rows.append(f"{bar:{WIDTH + 3}}{index:4}  {line(event, around)}")
     return rows
 
 

@@ -79,7 +79,7 @@ class Verdict:
     source: str = ""  # where the wrong data came from
     excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
-    lba: int | None = None  # the first block of a read that is wrong
+    lba: int | None = None  # the first block of a read that is wrong, or has no order
     undecided: tuple[str, ...] = ()  # the judges that gave up where another one decided
 
     def words(self, trace: Trace) -> list[str]:
@@ -90,7 +90,7 @@ class Verdict:
         if self.verdict != "fail" or self.at is None:
             return [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
         text = [
-            f"{self.kind} at operation {self.at}: {line(trace.events[self.at])}",
+            f"{self.kind} at operation {self.at}: {line(trace.events[self.at], self.lba)}",
             f"  expected  {self.expected}",
             f"  came      {self.actual}",
         ]

@@ -99,14 +99,14 @@ def listing(failure: Failure, last: int | None = None) -> list[str]:
     only so many are shown up to the failing one, those called before its answer, `create`, and
     what the verdict names.
     """
-    at, events = failure.verdict.at, failure.trace.events
+    at, around, events = failure.verdict.at, failure.verdict.lba, failure.trace.events
     overlapping = failure.trace.overlapping
     indices = range(len(events) if at is None or overlapping else at + 1)
     chosen = sorted(_told(failure, indices, last))
     if overlapping:
-        lines = bars(failure.trace, chosen)
+        lines = bars(failure.trace, chosen, around)
     else:
-        lines = [f"{index:4}  {traces.line(events[index])}" for index in chosen]
+        lines = [f"{index:4}  {traces.line(events[index], around)}" for index in chosen]
     shown = []
     for before, index, text in zip([-1, *chosen], chosen, lines, strict=False):
         if index > before + 1:

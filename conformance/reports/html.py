@@ -64,7 +64,7 @@ def _failure(campaign: Campaign, group: list[Failure]) -> dict[str, Any]:
         "shortened": evidence.shortened(shown),
         "at": ""
         if verdict.at is None
-        else f"{verdict.at}: {traces.line(trace.events[verdict.at])}",
+        else f"{verdict.at}: {traces.line(trace.events[verdict.at], verdict.lba)}",
         "options": evidence.options(shown),
         "how_often": evidence.how_often(shown),
         "replay": evidence.replay_line(campaign, shown),

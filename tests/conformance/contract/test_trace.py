@@ -148,3 +148,19 @@ def test_the_schema_is_valid_json_schema() -> None:
         check(line)
     with pytest.raises(fastjsonschema.JsonSchemaValueException):
         check({"op": "flush", "result": {"ok": False}})
+
+
+def test_of_many_blocks_the_first_are_shown_and_those_that_matter() -> None:
+    write = {"op": "write", "lba": 100, "tags": [*range(1, 66)], "result": {"ok": True}}
+    first = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
+    for around in (None, 3, 100, 110, 165):
+        assert traces.line(write, around) == f"write 100: {first} ... (65 blocks) -> ok"
+    near = "1 2 3 4 ... 136: 37 38 39 40 41 42 43 44"
+    assert traces.line(write, 140) == f"write 100: {near} ... (65 blocks) -> ok"
+    for around in (114, 164):
+        assert f" {around - 99} " in traces.line(write, around)
+    read = {"op": "read", "lba": 0, "count": 17, "result": {"ok": True, "tags": [*range(17)]}}
+    assert traces.line(read, 16).endswith(
+        "-> 0 1 2 3 ... 9: 9 10 11 12 13 14 15 16 ... (17 blocks)"
+    )
+    assert traces.line({**write, "tags": [7, 8]}, 101) == "write 100: 7 8 -> ok"

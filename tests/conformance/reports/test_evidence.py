@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from conformance.judging.verdict import Verdict
 from conformance.programs.swarm import CAPABILITIES, IN_FLIGHT
 from conformance.reports import display, evidence, folder, machine, terminal, worth
 
+ROOT = Path(__file__).parents[3]
 OK = {"ok": True}
 HELLO = {"name": "t", "block_size": 512, "crash_profile": "ack", "capabilities": ["snapshot"]}
 CREATE: Event = {"op": "create", "blocks": 4, "result": OK}
@@ -205,6 +208,11 @@ def test_a_pass_says_what_it_is_worth() -> None:
         worth.worth(replace(campaign, skipped=["snapshots"]))
     )  # no capability of the kit
     assert unknown == lines
+    assert "others" not in dict(worth.worth(replace(campaign, target="refmodel")))
+    table = (ROOT / "docs/self-test.md").read_text().partition("### Independent engines")[2]
+    rows = re.findall(r"^\|.*\| (\d+) \| (\d+) \|.*\|.*\|$", table.partition("\n###")[0], re.M)
+    bugs, found = (sum(int(row[column]) for row in rows) for column in (0, 1))
+    assert f" {found:,} of {bugs:,} planted bugs " in lines["others"]
     assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
     assert 0 < worth.chance(whole, 10) < worth.chance(whole, 200) < worth.chance(whole, 10_000) <= 1
