@@ -25,7 +25,6 @@ from conformance.contract.trace import Trace
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.programs import swarm
-from conformance.programs.shrink import shrink
 from conformance.pytest_plugin import chosen
 from conformance.reports import evidence
 from conformance.targets import Factory
@@ -108,7 +107,7 @@ def _shrunk(trace: Trace) -> Failure:
     bench = Bench(CHOSEN.factory)
     attempts = Attempts(bench, trace, verdict, lambda again: judge([again], judges)[0])
     try:
-        found = shrink(trace, verdict, attempts.send, in_process=bench.in_process)
+        found = attempts.shrunk()
     finally:
         bench.clear()
     times = (found.failed, found.repeats)

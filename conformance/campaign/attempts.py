@@ -1,12 +1,14 @@
 """Programs that are sent again, to see whether they fail as a trace did."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from conformance.campaign.driver import Bench
+from conformance.campaign.driver import EARLIER, Bench
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict
 from conformance.judging.verdict import OF_DIALOGUE, alike
+from conformance.programs.shrink import MOST_SECONDS, Shrunk, sends, shrink
 from conformance.targets.base import Message
 
 
@@ -19,6 +21,32 @@ class Attempts:
         self, bench: Bench, trace: Trace, verdict: Verdict, judged: Callable[[Trace], Verdict]
     ) -> None:
         self._bench, self._trace, self._verdict, self._judged = bench, trace, verdict, judged
+        self._anew = False  # whether each program gets a target that is opened for it
+
+    def shrunk(self, most_seconds: float = MOST_SECONDS) -> Shrunk:
+        """Shrink the trace.
+
+        A target may be wrong because of earlier traces, or because it has run for long. Then what
+        the trace comes to passes on a target that was just opened. So the trace is shrunk once
+        more, and each program gets such a target."""
+        in_process = self._bench.in_process
+        whole = self._trace, self._verdict
+        found = shrink(*whole, self.send, most_seconds, in_process, self.hurried)
+        if not found.failed or found.interrupted:
+            return found
+        self._anew = True
+        try:
+            times = sends(found.failed / found.repeats)
+            if any(self.send(found.trace.program) for _ in range(times)):
+                self._anew = False
+                return found
+        except KeyboardInterrupt:
+            return replace(found, interrupted=True)
+        found = shrink(*whole, self.send, most_seconds, in_process)
+        if found.failed or found.interrupted:
+            return found
+        told = replace(found.verdict, actual=found.verdict.actual + EARLIER)
+        return replace(found, verdict=told)
 
     def send(self, program: list[Message]) -> tuple[Trace, Verdict] | None:
         """Send a program; return its trace and verdict if it fails alike, else None."""
@@ -37,6 +65,8 @@ class Attempts:
         self, program: list[Message], options: Mapping[str, Any]
     ) -> tuple[Trace, Verdict] | None:
         """Do the same as `send`, on a target with other options."""
+        if self._anew:
+            self._bench.clear()
         again = self._bench.drive(program, self._trace.seed, options)
         if not _may_be(self._verdict.kind, again):
             return None

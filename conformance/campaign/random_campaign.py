@@ -20,7 +20,6 @@ from conformance.judging.explain_overlap import drawn
 from conformance.judging.oracles import INNER, Oracle
 from conformance.judging.verdict import alike
 from conformance.programs import swarm
-from conformance.programs.shrink import shrink
 from conformance.targets import Factory
 from conformance.targets.base import Unusable
 
@@ -210,7 +209,7 @@ def _shrink(
         bench, trace, verdict, lambda again: judged([again], oracles, result.faults)[0]
     )
     seconds = SHRINK_AGAIN_SECONDS if met else SHRINK_SECONDS
-    found = shrink(trace, verdict, attempts.send, seconds, bench.in_process, attempts.hurried)
+    found = attempts.shrunk(seconds)
     found = with_usual_options(found, bench.usual, attempts.send_with)
     shown = found.trace, found.verdict
     if not found.failed and found.trace.overlapping:

@@ -84,7 +84,8 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--resume",
     type=Output(makes_folders=True),
-    help="Save progress in this file; the same command continues from there.",
+    help="Save progress in this file in parts of up to 100 traces; the same command "
+    "continues from there.",
 )
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Number of processes.  [default: one per core]"
@@ -212,6 +213,7 @@ def run(
         kept = KeptFailures(FOLDER, factory.name) if keep else None
         again = _again(kept, factory, judges, faulty)
         try:
+            file = Kept(resume) if resume else None
             crew = _workers(scheduler, jobs, random_campaign.parts_of(ops, judges, count))
             with display.campaign(count, minutes) as progress:
                 result = random_campaign.campaign(
@@ -227,7 +229,7 @@ def run(
                     most_failures=most_failures,
                     workers=crew,
                     minutes=minutes,
-                    kept=Kept(resume) if resume else None,
+                    kept=file,
                     in_flight=in_flight,
                 )
         except (workers.NoCluster, BadKept) as error:
@@ -241,6 +243,9 @@ def run(
         _keep(kept, result)
         if again.words:
             click.echo(again.words, err=True)
+        if file and result.interrupted:
+            held = f"{file.traces:,} of {len(result.judged):,} traces"
+            click.echo(f"resume   {resume} has {held}, which are whole parts", err=True)
     refused = _write(result, report_folder, json_file, junit)
     console = terminal.console(stderr=STDOUT in (json_file, junit))
     terminal.show(result, console, None if refused else report_folder)

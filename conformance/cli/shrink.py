@@ -19,7 +19,6 @@ from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
 from conformance.judging.explain import Verdict
 from conformance.programs.shrink import REPEATS
-from conformance.programs.shrink import shrink as search
 from conformance.reports import evidence
 from conformance.targets.base import Unusable
 from refmodel.core.finite_range import FiniteRange
@@ -70,7 +69,7 @@ def shrink(
             context.exit(STATUS["inconclusive"])
         trace, verdict = failed
         attempts = Attempts(bench, trace, verdict, lambda again: judged([again], judges, ())[0])
-        found = search(trace, verdict, attempts.send, seconds, bench.in_process, attempts.hurried)
+        found = attempts.shrunk(seconds)
         found = with_usual_options(found, bench.usual, attempts.send_with)
     except BadTrace as error:
         click.echo(f"inconclusive: {error}", err=True)

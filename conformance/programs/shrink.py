@@ -126,7 +126,7 @@ class _Search:
                 if not failed and self._comes_back():
                     failed, repeats = 1, REPEATS  # how often is not known: seldom
                 if failed:
-                    self._sends = _sends(failed / repeats)
+                    self._sends = sends(failed / repeats)
                     self._search()
             except _OutOfTime:
                 timed_out = True
@@ -327,7 +327,7 @@ class _Search:
         return failed, repeats
 
 
-def _sends(rate: float) -> int:
+def sends(rate: float) -> int:
     """Return how often to send a program that fails at this rate, so that the chance to miss the
     failure is at most MISSED."""
     return 1 if rate == 1 else min(REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate)))

@@ -57,13 +57,15 @@ def _chances(campaign: Campaign) -> list[tuple[str, str]]:
     traces = len(campaign.judged)
     ours = campaign.target.partition(":")[0] == "refmodel"
     engines = "" if ours else " in our engines"
-    kind = f"that show without {', '.join(sorted(lacks))}" if lacks else "planted bugs"
+    which = f"{len(bugs)}{engines}"
+    if lacks:
+        others = f"{len(planted()) - len(bugs)} others need some of these"
+        which += f" that show without {', '.join(sorted(lacks))}; {others}"
     lines = [
         (
             "worth",
-            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
-            f"self-test with a chance of {percent(chance(bugs, traces))} ({len(bugs)} "
-            f"{kind}{engines})",
+            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a planted bug with "
+            f"a chance of {percent(chance(bugs, traces))} (one of {which})",
         )
     ]
     if not ours:

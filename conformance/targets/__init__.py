@@ -6,6 +6,7 @@
 
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -189,7 +190,11 @@ def _reference(name: str, rest: str) -> Factory:
 def _process(name: str, command: str) -> Factory:
     from conformance.targets.process import ProcessTarget
 
-    if not command.strip():
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise NoSuchTarget(f"exec:{command} cannot be split into words: {error}") from None
+    if not words:
         raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
     knobs: dict[str, list[Any]] = {}
 

@@ -39,6 +39,7 @@ class ProcessTarget:
 
     def __init__(self, command: str, patience: float = PATIENCE):
         self.patience = self._usual_patience = patience
+        self.hello: Message = {}
         self._options: dict[str, Any] = {}
         self._output = b""
         self._received = bytearray()
@@ -293,7 +294,8 @@ class ProcessTarget:
             raise self._ended_before()
 
     def _ended_before(self) -> TargetFailure:
-        return TargetFailure("exit", f"{self._ending()} after its last answer")
+        when = "after its last answer" if self.hello else "before it answered"
+        return TargetFailure("exit", f"{self._ending()} {when}")
 
     def _receive(self) -> None:
         try:

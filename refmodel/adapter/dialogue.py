@@ -150,7 +150,9 @@ def decoded(line: bytes) -> Message:
 
 def _parsed(line: bytes) -> Message:
     try:
-        message = json.loads(line)
+        message = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise BadRequest("a request must be UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"a request must be a line with one JSON object: {error}") from None
     if not isinstance(message, dict):

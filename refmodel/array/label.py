@@ -4,6 +4,7 @@ This layer stores the geometry and does not interpret it: each engine has its ow
 """
 
 import json
+import os
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +17,7 @@ from uuid import UUID
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.core.errors import DataLost, HostRefused, NotADisk
-from refmodel.media.device import Device
+from refmodel.media.device import Device, opened
 from refmodel.media.enclosure import Enclosure
 
 MAGIC = b"LFSLABEL"
@@ -48,7 +49,7 @@ def first_in(folder: Path) -> Label | None:
     This does not need the disk to itself.
     """
     for file in sorted(folder.glob("device-*")):
-        with file.open("rb") as device:
+        with os.fdopen(opened(file, os.O_RDONLY), "rb") as device:
             for _ in range(2):
                 page = device.read(PAGE)
                 if len(page) == PAGE and (label := decode(page)) is not None:

@@ -15,6 +15,7 @@ from refmodel import __version__
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.cli.captured import captured
+from refmodel.cli.repaired import say_what_was_repaired
 from refmodel.core import standard_output
 from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.core.finite_range import CountRange
@@ -231,12 +232,14 @@ def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
 def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     """Yield the disk in a folder: the one that this process serves, or one opened for this command.
 
-    Raises NotADisk, DiskBusy or DataLost if it cannot be opened.
+    What the opening has repaired is said on stderr. Raises NotADisk, DiskBusy or DataLost if it
+    cannot be opened.
     """
     if (served := _served.get()) is not None:
         yield served
         return
     with closed_at_end(open_disk(path, sync=not no_sync)) as disk:
+        say_what_was_repaired(disk)
         yield disk
 
 

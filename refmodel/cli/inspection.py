@@ -17,7 +17,6 @@ from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import Disk
 from refmodel.inplace.check import check as check_parity
 from refmodel.inplace.disk import InPlaceDisk
-from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
@@ -129,7 +128,6 @@ def scrub(disk: Path) -> None:
     found = Findings()
     with disk_at(disk) as opened:
         engine = behind_cache(opened)
-        at_opening = _repaired_at_opening(engine)
         if isinstance(engine, RedoLogDisk):
             found.contradictions, found.verified["grain table"] = check_tables(engine)
         elif isinstance(engine, InPlaceDisk):
@@ -142,9 +140,6 @@ def scrub(disk: Path) -> None:
         away = _not_verified(engine)
     for what, count in found.verified.items():
         click.echo(f"{counted(count, what)} verified, {copies(found.repaired[what])} repaired")
-    for what, count in at_opening.items():
-        if count:
-            click.echo(f"{counted(count, what)} repaired when the disk was opened")
     for line in (*found.lost, *found.contradictions, *away):
         click.echo(line, err=True)
     if not found.clean:
@@ -153,23 +148,6 @@ def scrub(disk: Path) -> None:
             f"and {counted(len(found.contradictions), 'contradiction')}",
             DAMAGED,
         )
-
-
-def _repaired_at_opening(disk: Disk) -> dict[str, int]:
-    """Return what the opening of a disk has repaired, before a scrub could find it wrong."""
-    if isinstance(disk, LogStructuredDisk):
-        records = disk.state.log.remirrored
-    elif isinstance(disk, InPlaceDisk):
-        records = disk.journal.remirrored
-    else:
-        return {}
-    array = disk.array
-    return {
-        "label": array.labels_repaired,
-        "checkpoint": array.slots_repaired,
-        "page": array.performance.repairs,
-        "log record": records,
-    }
 
 
 def _not_verified(disk: Disk) -> list[str]:

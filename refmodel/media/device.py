@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Protocol
 
@@ -52,12 +53,12 @@ class FileDevice:
         self._file = -1  # closed
         try:
             try:
-                self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                self._file = opened(path, os.O_RDWR)
             except OSError as error:
                 if error.errno not in NOT_ALLOWED:
                     raise
                 self._not_allowed = error
-                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self._file = opened(path, os.O_RDONLY)
         except OSError as error:
             raise explained(error, self.name) from error
 
@@ -120,3 +121,15 @@ class FileDevice:
 
     def __del__(self) -> None:
         self.close()  # nobody closes a device on which a power cut was never decided
+
+
+def opened(path: Path, mode: int) -> int:
+    """Open a file or a block device. What else there may be could keep a reader waiting for ever.
+
+    Raises OSError."""
+    file = os.open(path, mode | os.O_CLOEXEC | os.O_NONBLOCK)
+    kind = os.fstat(file).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISBLK(kind):
+        os.close(file)
+        raise OSError(errno.ENOTBLK, "it is no file and no block device", path)
+    return file

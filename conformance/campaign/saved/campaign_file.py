@@ -38,6 +38,7 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.traces = 0  # on file
 
     def resume(self, plan: Plan, result: Campaign, oracles: Mapping[str, Oracle]) -> int:
         """Put what the file holds into the result. Returns the number of the part that comes next.
@@ -78,6 +79,7 @@ class Kept:
                 Failure(trace, verdict, **how)
                 for (trace, how), verdict in zip(failed, verdicts[len(whole) :], strict=True)
             ]
+            self.traces = len(result.judged)
             return int(held["next"])
         except OSError as error:
             raise BadKept(f"{self._path}: {error.strerror}") from None
@@ -113,6 +115,7 @@ class Kept:
             ],
         }
         write_whole(self._path, json.dumps(held))
+        self.traces = len(result.judged)
 
 
 def _of(plan: Plan) -> dict[str, Any]:

@@ -147,6 +147,7 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
     [
         (["--target", "nope"], "no target 'nope'"),
         (["--target", "exec:"], "names no command"),
+        (["--target", 'exec:"unclosed'], "cannot be split into words"),
         (["--target", "model:fast"], "no profile 'fast'"),
         (["--target", "python:no_such_module:f"], "no_such_module"),
         (["--target", "python:json:nothing"], "nothing"),
@@ -281,7 +282,7 @@ def test_an_interrupted_run_shows_what_it_did(
     words = [sys.executable, "-m", "conformance", "run", "--target", "model", "--minutes", "5"]
     where = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
-        [*words, "--jobs", jobs, "--json", "r.json"],
+        [*words, "--jobs", jobs, "--json", "r.json", "--seed", "1", "--resume", "kept"],
         cwd=tmp_path,
         env=where,
         stdout=subprocess.PIPE,
@@ -299,6 +300,7 @@ def test_an_interrupted_run_shows_what_it_did(
         found = json.loads((tmp_path / "r.json").read_text())
         assert found["verdict"] == "inconclusive" and found["interrupted"]
         assert found["traces"] > 0 or jobs == "2"  # others may still be starting
+        assert "resume   kept has " in errors and " traces, which are whole parts" in errors
 
 
 @pytest.mark.parametrize("words", [["--version"], ["run", "--version"], ["doctor", "--version"]])

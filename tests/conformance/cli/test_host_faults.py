@@ -168,7 +168,12 @@ def test_the_status_is_the_verdict_though_nobody_reads() -> None:
     read, write = os.pipe()
     os.close(read)
     Path("empty.jsonl").touch()
-    for words, status in ((PASSING, 0), (FAILING, 1), (("check", "empty.jsonl"), 3)):
+    for words, status in (
+        (PASSING, 0),
+        (FAILING, 1),
+        (("check", "empty.jsonl"), 3),
+        (("doctor", "--target", "model"), 0),
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "conformance", *map(str, words)],
             stdout=write,

@@ -227,7 +227,9 @@ def test_a_target_that_offers_less_is_compared_with_bugs_that_show_there() -> No
         lines = dict(worth.worth(replace(passed(), **less)))
         some = [bug for bug in whole if not bug.needs & {"device", "fua"}]
         assert 0 < len(some) < len(whole)
-        assert f"({len(some)} that show without device, fua in our engines)" in lines["worth"]
+        assert (
+            f"(one of {len(some)} in our engines that show without device, fua; " in lines["worth"]
+        )
         assert f"{worth.percent(worth.chance(some, 200))}" in lines["worth"]
         assert "a chance of" in lines["more"]
     alone = dict(worth.worth(replace(passed(), declared=frozenset(CAPABILITIES))))

@@ -31,6 +31,14 @@ def test_what_is_no_request_is_refused() -> None:
     assert refused["error"] == "bad-request" and created["ok"]
 
 
+def test_a_request_is_utf_8() -> None:
+    lines = b"\xff\xfe\n" + json.dumps(CREATE).encode("utf-16") + b"\n"
+    words = [sys.executable, "-m", "refmodel", "adapter"]
+    done = subprocess.run(words, input=lines, capture_output=True)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not done.stderr and {one["message"] for one in told} == {"a request must be UTF-8"}
+
+
 @pytest.mark.parametrize("wrong", ["x", [1], None])
 def test_an_id_has_to_be_an_integer(wrong: Any) -> None:
     _, _, refused, last = answers(

@@ -204,3 +204,13 @@ def test_ctrl_c_while_the_engine_is_imported_is_one_line(tmp_path: Path) -> None
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (130, "refmodel: interrupted\n")
+
+
+def test_what_is_no_device_is_not_waited_for(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    run("create", disk, "--blocks", 64)
+    (disk / "device-0").unlink()
+    os.mkfifo(disk / "device-0")
+    done = run("read", disk, 0)
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+    assert b"device-0" in done.stderr and b"no file and no block device" in done.stderr
