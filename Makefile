@@ -14,7 +14,7 @@ help: ## list the targets
 setup: ## install what every target needs: packages, .venv, TLC
 	@tools/setup
 
-run: setup ## check the contract, run the engine through 200 traces, judge each trace (3 min; ARGS='--seed 7' for others)
+run: setup ## check the contract, run the engine through 200 traces, judge each trace (3 to 5 min; ARGS='--seed 7' for others)
 	@$(PYTHON) -m modelcheck specs VirtualDisk-ack VirtualDisk-tiny-prefix VirtualDisk-tiny-block
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --seed 2 --oracle model,tlc --report $(RUN) $(ARGS)
 
