@@ -46,7 +46,7 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
         ),
         (
             "mirror_set.ml",
-            "settle_leg set.layout.code set.size",
+            "settle_leg set.layout.code set.record.size",
             "settle_leg set.layout.code 0",
             "--mirrors 2",
         ),
