@@ -113,7 +113,9 @@ def test_a_write_that_is_too_long_for_a_server_is_not_sent(tmp_path: Path) -> No
     server = Server(tmp_path)
     words = ("write", tmp_path / "disk", 0, "--fill", 1, "--count", 20_000)
     line = "bad-request: the disk is served, and takes at most 16384 blocks in a write"
-    assert told(*words, status=1) == line
-    server.process.terminate()
-    assert server.process.wait() == 0
+    try:
+        assert told(*words, status=1) == line
+    finally:
+        server.process.terminate()
+        assert server.process.wait() == 0
     call(*words)
