@@ -63,7 +63,7 @@ def test_another_device_has_what_was_cut_off(tmp_path: Path) -> None:
     call("write", tmp_path / "m", 3, text=b"one".ljust(BLOCK) + b"two".ljust(BLOCK))
     cut_at(tmp_path / "m" / "device-0", b"two ")
     assert call("read", tmp_path / "m", 4) == b"two".ljust(BLOCK)
-    assert b"device 0: stale" in call("status", tmp_path / "m", status=1)
+    assert b"device 0: does not answer" in call("status", tmp_path / "m", status=1)
 
 
 def test_one_process_at_a_time(disk: Path) -> None:
