@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 PROOFS = Path(__file__).parents[1]
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
 ORDER = [
+    "version",
     "field",
     "proved_core",
     "bytes_blocks",

@@ -40,14 +40,13 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
     [
         (
             "mirror_set.ml",
-            "      write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) "
-            "members clean;\n      run set next",
+            "      write_members set members clean;\n      run set next",
             "      ignore (members, clean);\n      run set next",
             "--mirrors 2",
         ),
         (
             "mirror_set.ml",
-            "settle_leg set.layout.code set.size",
+            "settle_leg set.layout.code set.record.size",
             "settle_leg set.layout.code 0",
             "--mirrors 2",
         ),

@@ -100,12 +100,6 @@ def test_what_nobody_can_read_is_lost_and_never_wrong(disk: Path) -> None:
     call("read", disk, 3, status=5)
 
 
-def test_a_disk_without_digests_is_not_opened(disk: Path) -> None:
-    record = (disk / "members").read_text()
-    (disk / "members").write_text(record.replace("sealed\n", ""))
-    call("read", disk, 3, status=5)
-
-
 @pytest.mark.parametrize("layout", ["mirrors", "raid5", "raid6"])
 def test_the_kit_finds_nothing(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

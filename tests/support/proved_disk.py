@@ -14,3 +14,10 @@ def call(*arguments: object, status: int = 0, text: bytes | None = None) -> byte
     assert done.returncode == status, done.stderr.decode()
     assert b"xception" not in done.stderr
     return done.stdout
+
+
+def told(*arguments: object, status: int) -> str:
+    """Run a command that must end with `status`, and return the one line that it says."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (status, 1), done.stderr
+    return done.stderr.removeprefix("proved-disk: ").rstrip("\n")

@@ -36,7 +36,7 @@ let answered = function
 
 let hello ?(more = []) ?(devices = []) profile =
   let can = [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ] in
-  ok (devices @ [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String profile);
+  ok (devices @ [ ("name", `String "proved-disk"); ("version", `String Version.version); ("crash_profile", `String profile);
        ("block_size", `Int Bytes_blocks.block_bytes);
        ("capabilities", `List (List.map (fun name -> `String name) (can @ (if profile = "ack" then [ "fua" ] else []) @ more))) ])
 

@@ -10,9 +10,12 @@ let file folder = Filename.concat folder "blocks"
 let guarded folder action =
   try action () with
   | Device.Busy -> fail busy "%s: another process has the disk open" folder
-  | Engine.Not_a_disk -> fail damaged "%s holds no proved disk" (file folder)
+  | Engine.Not_a_disk -> fail damaged "%s holds no proved disk" folder
+  | Mirror_set.Damaged reason -> fail damaged "%s" reason
+  | Mirror_set.Older folder -> fail wrong_usage "%s is a disk of an older program" folder
+  | Adapter.Bad reason -> fail refused "bad-request: %s" reason
   | Device.Cut_off -> fail damaged "data-lost: the file of %s ends before the disk does" folder
-  | Unix.Unix_error (ENOENT, "open", _) -> fail refused "there is no disk in %s" folder
+  | Unix.Unix_error ((ENOENT | ENOTDIR), "open", _) -> fail wrong_usage "there is no disk in %s" folder
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
   | Server.Already path -> fail busy "%s: another process listens there" path
   | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
@@ -22,9 +25,10 @@ let opened ?(sync = true) ?(pipeline = false) ?(profile = "ack") ?log folder act
 let with_disk folder action =
   opened folder (fun ~answer:_ ~close disk -> Fun.protect ~finally:close (fun () -> action disk))
 
+(* A request may depend on how many blocks it may have at most. *)
 let perform_here folder request =
   with_disk folder (fun disk ->
-      match Engine.perform disk request with
+      match Engine.perform disk (request (Maps.shape disk.memory).disk_blocks) with
       | Ok, data -> Words.joined data
       | Refused code, _ -> fail refused "%s: %s" (Words.code code) (Words.explained code)
       | (UnknownOutcome | CutShort), _ -> fail refused "it may have happened, or not")
@@ -32,22 +36,30 @@ let perform_here folder request =
 (* The data that was read. A process that serves the disk is asked to perform the request. *)
 let perform folder request =
   if Sys.file_exists (Control.socket folder) then
-    match Control.ask folder request with
+    match Control.ask folder (request Control.most_blocks) with
     | Result.Ok data -> data
     | Result.Error reason -> fail refused "%s" reason
     | exception End_of_file -> fail refused "the server ended: it may have happened, or not"
     | exception Unix.Unix_error (ECONNREFUSED, _, _) -> perform_here folder request
   else perform_here folder request
 
+(* Nothing stays of a disk that could not be made. *)
 let create folder blocks segment_blocks segments records snapshots trees layout =
   guarded folder (fun () ->
-      if not (Sys.file_exists folder) then (Unix.mkdir folder 0o755; Device.sync_parent folder);
-      if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
+      let absent = not (Sys.file_exists folder) in
+      if absent then Unix.mkdir folder 0o755
+      else if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
+      let undo () =
+        Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);
+        if absent then Unix.rmdir folder in
       let records = Option.value ~default:(Plan.default_records blocks) records in
-      let form = Plan.form ~trees ~on_legs:(layout <> None) ~blocks ~segment_blocks ~segments ~records ~snapshots in
-      match layout with
-      | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count form))
-      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:(Maps.blocks_of form) (file folder))) form))
+      try
+        if absent then Device.sync_parent folder;
+        let form = Plan.form ~trees ~on_legs:(layout <> None) ~blocks ~segment_blocks ~segments ~records ~snapshots in
+        match layout with
+        | Some (count, parity) -> Mirror_set.close (fst (Mirror_set.create ~parity folder ~count form))
+        | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:(Maps.blocks_of form) (file folder))) form)
+      with problem -> undo (); raise problem)
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =
@@ -61,21 +73,24 @@ let rest_of channel =
   Buffer.contents read
 
 let write folder lba text fill count =
+  let given text = let blocks = Words.split (whole text) in fun _ -> blocks in
   let data =
     match text, fill with
     | Some _, Some _ -> fail wrong_usage "--text and --fill exclude each other"
-    | Some text, None -> text
-    | None, Some byte -> String.make (count * Bytes_blocks.block_bytes) (Char.chr byte)
-    | None, None -> set_binary_mode_in stdin true; rest_of stdin
+    | Some text, None -> given text
+    | None, Some byte ->  (* one more than there may be is refused, as any larger number is *)
+        let block = Bytes_blocks.(to_block (Bytes.make block_bytes (Char.chr byte))) in
+        fun most -> List.init (min count (most + 1)) (fun _ -> block)
+    | None, None -> set_binary_mode_in stdin true; given (rest_of stdin)
   in
-  ignore (perform folder (DoWrite (lba, Words.split (whole data))))
+  ignore (perform folder (fun most -> DoWrite (lba, data most)))
 
 let read folder lba count view =
   let from = match view with Some name -> Named name | None -> Live in
   set_binary_mode_out stdout true;
-  print_string (perform folder (DoRead (from, lba, count)))
+  print_string (perform folder (fun _ -> DoRead (from, lba, count)))
 
-let change request folder = ignore (perform folder request)
+let change request folder = ignore (perform folder (fun _ -> request))
 let ls folder =
   with_disk folder (fun disk -> List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
     (List.sort compare (Maps.listing disk.memory)))
@@ -138,7 +153,7 @@ let lba = Arg.(required & pos 1 (some (at_least 0)) None & info [] ~docv:"LBA" ~
 let count = Arg.(value & pos 2 (at_least 0) 1 & info [] ~docv:"COUNT" ~doc:"Number of blocks.")
 let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc:"Name of the snapshot.")
 let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ option ] ~docv ~doc)
-let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
+let number ?most option default doc = Arg.(value & opt (at_least ?most 1) default & info [ option ] ~docv:"N" ~doc)
 
 let trees = Arg.(value & flag & info [ "trees" ] ~doc:"Keep the maps as shared trees.")
 let profile =
@@ -147,9 +162,10 @@ let profile =
     ~doc:"What survives a power cut: ack, all that was answered; prefix, all that was answered before some moment, \
           which is no earlier than the last flush; block, the same disk as prefix, which promises less.")
 let exits =
-  Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused; a message says so if it may have happened";
-    info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";
-    info damaged ~doc:"this is no proved disk, or data is lost" ]
+  Cmd.Exit.[ info 0 ~doc:"done";
+    info refused ~doc:"refused; a message says so if it may have happened. After status, scrub and settle: not all devices are members";
+    info wrong_usage ~doc:"wrong usage, or there is no disk, or it is one of an older program";
+    info busy ~doc:"another process has the disk open"; info damaged ~doc:"data is lost or damaged" ]
 let command name doc term = Cmd.v (Cmd.info name ~doc ~exits) term
 
 let commands =
@@ -157,11 +173,11 @@ let commands =
   [ command "create" "Make a new disk in an empty or absent folder."
       (const create $ disk
        $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ] ~docv:"N" ~doc:"Size, in blocks.")
-       $ number "segment-blocks" 128 "Blocks per segment."
+       $ number ~most:(1 lsl 20) "segment-blocks" 128 "Blocks per segment."
        $ optional (at_least 1) "segments" "N" "Segments for data; by default twice the blocks, and four."
        $ optional (at_least 1) "log-records" "N"
          "Records in the log; by default half the blocks (1,024 to 65,536)."
-       $ number "snapshots" Plan.default_snapshots "Largest number of snapshots." $ trees $ Mirror_commands.layout);
+       $ number ~most:(1 lsl 16) "snapshots" Plan.default_snapshots "Largest number of snapshots." $ trees $ Mirror_commands.layout);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
@@ -200,11 +216,13 @@ let commands =
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Seed of what power cuts leave.")
        $ trees $ profile $ Mirror_commands.layout) ]
-  @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
+  @ List.map (fun (name, doc, act) -> command name doc (Mirror_commands.term_of_one guarded act)) Mirror_commands.of_one
+  @ List.map (fun (name, doc, act) -> command name doc (Mirror_commands.term_of_all guarded act)) Mirror_commands.of_all
 
 let () =
   let doc = "A log-structured virtual disk with snapshots, extracted from its proof" in
-  let group = Cmd.group (Cmd.info "proved-disk" ~version:"proved-disk 1" ~doc ~exits) commands in
+  let group = Cmd.group (Cmd.info "proved-disk" ~version:("proved-disk " ^ Version.version) ~doc ~exits) commands in
   match let result = Cmd.eval_value ~catch:false group in flush stdout; result with
   | result -> exit (if Result.is_ok result then 0 else wrong_usage)
+  | exception Out_of_memory -> fail refused "there is not enough memory for this"
   | exception Sys_error reason -> Unix.(dup2 (openfile "/dev/null" [ O_WRONLY ] 0) stdout); fail refused "%s" reason

@@ -5,6 +5,7 @@ open Proved_core
 module J = Yojson.Safe
 
 let socket folder = Filename.concat folder "control"
+let most_blocks = 1 lsl 14  (* of a write: a longer line is no request *)
 
 let spelled request =
   let op name fields = `Assoc (("op", `String name) :: fields) in
@@ -21,8 +22,12 @@ let spelled request =
   | DoRevert name -> op "revert" (named name)
   | DoFlush | DoRestart -> op "flush" []
 
-(* The data that was read, or why the request was refused. Raises End_of_file if no answer came. *)
+(* The data that was read, or why the request was refused. A request that is too long is not sent. Raises End_of_file if no answer came. *)
 let ask folder request =
+  match request with
+  | DoWrite (_, data) when List.compare_length_with data most_blocks > 0 ->
+      Result.Error (Printf.sprintf "bad-request: the disk is served, and takes at most %d blocks in a write" most_blocks)
+  | _ ->
   let received, sent = Unix.open_connection (Unix.ADDR_UNIX (socket folder)) in
   Fun.protect ~finally:(fun () -> close_in_noerr received) (fun () ->
       output_string sent (J.to_string (spelled request) ^ "\n");
