@@ -15,6 +15,7 @@ from conformance.contract.coverage import Outcome, outcome_of
 from conformance.contract.source import Source
 from conformance.contract.trace import Event, Trace
 from conformance.programs.overlap import CHANGES
+from conformance.programs.power_cuts import Reach
 from conformance.programs.situation import BACK, Situation
 
 Request = dict[str, Any]
@@ -40,8 +41,7 @@ class Explored:
     def __init__(self) -> None:
         self._seen: set[object] = set()
         self._kept: list[Begun] = []
-        # operation -> the last device write of one at which the power was cut so far
-        self.reach: dict[str, int] = {}
+        self.reach: dict[str, Reach] = {}  # of each operation in which the power was to fail
 
     def beginning(self, choose: Source) -> Begun | None:
         """Return where the next program begins: of two, the one that was used less. None: anew."""
@@ -80,11 +80,12 @@ class Explored:
             self._kept.append(Begun(trace.options, trace.program[: at + 1], situation))
 
     def _reach(self, trace: Trace) -> None:
-        """Learn where the power was cut: a cut that did not happen came too late."""
+        """Learn where the power was cut, and where that came too late."""
         for event in trace.events:
-            if "cut" in event and event["result"] is None:
-                op, after = event["op"], event["cut"]["after"]
-                self.reach[op] = max(after, self.reach.get(op, 0))
+            if "cut" in event:
+                op, answered = event["op"], event["result"] is not None
+                known = self.reach.get(op, Reach())
+                self.reach[op] = known.learn(event["cut"]["after"], answered)
 
 
 def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> list[object]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from conformance.contract.source import Source
 from conformance.programs.explored import Begun, Explored
+from conformance.programs.power_cuts import Reach
 from conformance.programs.situation import Asked
 from conformance.programs.wide import WideWriter
 from conformance.programs.wide_devices import DevicesWriter
@@ -46,7 +47,7 @@ def program(
     asked: Asked | None = None,
     any_length: bool = False,
     begun: Begun | None = None,
-    reach: Mapping[str, int] | None = None,
+    reach: Mapping[str, Reach] | None = None,
     wide: bool = False,
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.

@@ -7,7 +7,7 @@ from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
 from conformance.programs.array import Array
 from conformance.programs.explored import Begun
-from conformance.programs.power_cuts import PowerCuts
+from conformance.programs.power_cuts import PowerCuts, Reach
 from conformance.programs.ranges import ANYWHERE, Ranges
 from conformance.programs.situation import Asked, Situation
 from conformance.programs.swarm import FUA
@@ -29,6 +29,8 @@ MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take del
 SCRUBBED_ONE_IN = 5  # openings: a scrub comes before, and behind
 PARTED_ONE_IN = 4  # views that are read back: in up to so many parts
 PARTS = (2, 3)
+BYTE = 255  # blocks: the count of a longer range needs more than a byte
+LONG_UNMAP_ONE_IN = 4  # unmaps of a larger disk: one to its end
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -55,7 +57,7 @@ class RequestWriter:
         options: Mapping[str, Any],
         asked: Asked,
         begun: Begun | None = None,
-        reach: Mapping[str, int] | None = None,
+        reach: Mapping[str, Reach] | None = None,
     ) -> None:
         self._choose = choose
         capabilities = set(hello["capabilities"])
@@ -142,6 +144,9 @@ class RequestWriter:
 
     def _unmap(self) -> Request:
         lba, count = self._ranges.next()
+        if self._blocks > BYTE and rarely(self._choose, LONG_UNMAP_ONE_IN):
+            lba = self._upto(self._blocks - BYTE - 1)
+            count = self._blocks - lba
         self._now.note("unmap", lbas=range(lba, min(lba + count, self._blocks)))
         return {"lba": lba, "count": count}
 

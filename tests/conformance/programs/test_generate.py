@@ -317,7 +317,7 @@ def test_the_power_fails_at_the_end_of_long_requests() -> None:
 def test_what_a_deletion_or_a_revert_frees_is_cleaned_and_used_again() -> None:
     """With other views there, which may still need it."""
     freed = behind = 0
-    for program in programs(150, capabilities=[c for c in CAPABILITIES if c != "device"]):
+    for program in programs(300, capabilities=[c for c in CAPABILITIES if c != "device"]):
         for at, request in enumerate(program):
             if request["op"] in ("delete", "revert") and "cut" not in request:
                 freed += 1
@@ -455,7 +455,7 @@ def test_the_power_fails_behind_many_durable_changes_in_a_row(
 def test_zeroes_are_made_durable_just_before_the_power_fails() -> None:
     """A target may treat them as an unmap, and forget to make it durable."""
     zeroes = 0
-    for program in programs(500, capabilities=swarm.CAPABILITIES):
+    for program in programs(700, capabilities=swarm.CAPABILITIES):
         for before, request in pairwise([one for one in program if one["op"] != "scrub"]):
             zeroes += (
                 request["op"] == "crash" and bool(before.get("fua")) and not any(before["tags"])
@@ -614,7 +614,7 @@ def test_one_block_is_read_at_an_end_of_what_was_written() -> None:
 
 def test_the_power_fails_behind_the_first_change_after_a_snapshot_or_a_revert() -> None:
     begun = {"write": 0, "unmap": 0}
-    for program in programs(400):
+    for program in programs(600):
         for anew, change, crash in zip(program, program[1:], program[2:], strict=False):
             if anew["op"] in ("snapshot", "revert") and change["op"] in begun:
                 begun[change["op"]] += crash["op"] == "crash"
@@ -649,3 +649,30 @@ def test_two_checkpoints_follow_another_and_the_power_fails_in_the_last() -> Non
             for three in zip(some, some[1:], some[2:], strict=False)
         )
     assert stored > 5, stored
+
+
+def test_power_cuts_come_near_the_end_of_operations_that_make_many_device_writes() -> None:
+    """What is learned from earlier traces leads there, however many there are."""
+    choose, reach = random.Random(1), dict[str, power_cuts.Reach]()
+    made, cuts = 94, []
+    for _ in range(300):
+        cut = power_cuts.PowerCuts(choose, True, reach).at("settle")["after"]
+        known = reach.get("settle", power_cuts.Reach())
+        reach["settle"] = known.learn(cut, answered=cut > made)
+        cuts.append(cut)
+    assert sum(made - power_cuts.LAST <= cut <= made for cut in cuts) > 60
+    assert sum(cut <= 8 for cut in cuts) > 60
+    assert made - 2 < reach["settle"].made <= made < reach["settle"].too_late < made + 3
+
+
+def test_cuts_that_come_too_late_do_not_hide_that_longer_operations_exist() -> None:
+    reach = power_cuts.Reach().learn(5, answered=True)
+    assert reach == (2, 5) and reach.learn(9, answered=True) == reach
+    assert reach.learn(20, answered=False) == (20, 0)
+
+
+def test_large_disks_have_unmaps_that_need_more_than_a_byte() -> None:
+    large = [one for one in programs(1500) if one[0]["blocks"] > requests.BYTE]
+    unmaps = [[r["count"] for r in one if r["op"] == "unmap"] for one in large]
+    long = sum(any(count > requests.BYTE for count in counts) for counts in unmaps)
+    assert long > 0.25 * len(large), (long, len(large))
