@@ -153,7 +153,7 @@ def test_ctrl_c_is_one_line_and_status_130(tmp_path: Path) -> None:
 def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
     script = """
 import os, signal, time
-from refmodel.core.interrupts import interrupts_repeated
+from commandline.interrupts import interrupts_repeated
 class Closed:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
