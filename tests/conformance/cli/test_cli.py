@@ -190,7 +190,7 @@ def test_wrong_usage_is_two(words: list[str], says: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", *words)
     assert result.exit_code == 2 and says in result.output, result.output
-    assert result.stderr.startswith("conformance run: ") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("main run: ") and result.stderr.count("\n") == 1
 
 
 def test_a_planted_bug_that_does_not_exist_is_wrong_usage() -> None:
