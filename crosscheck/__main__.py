@@ -1,12 +1,8 @@
 """Checks of the specs against recorded traces: `python -m crosscheck`."""
 
-import sys
-from typing import Any
-
-import click
-
 from conformance.targets.base import Unusable
-from modelcheck.commands.group import Commands
+from crosscheck.kit_speed import NotMeasured
+from modelcheck.commands.group import EXIT_STATUS, Commands
 
 NAMES = (
     "engine-mutation",
@@ -19,22 +15,17 @@ NAMES = (
 
 
 class _Comparisons(Commands):
-    """The commands of crosscheck. An unusable target ends in one line and status 3, too."""
+    """The commands of crosscheck."""
 
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except Unusable as error:
-            click.echo(f"crosscheck: {error}", err=True)
-            sys.exit(3)
+    failures = (*Commands.failures, Unusable, NotMeasured)
 
 
 main = _Comparisons(
-    "crosscheck.commands",
+    "crosscheck",
     NAMES,
-    help="""Compare the specs with the conformance kit and the engines.
+    help=f"""Compare the specs with the conformance kit and the engines.
 
-    Exit status: 0 all as listed; 1 something differs; 2 wrong usage; 3 it could not run.
+    {EXIT_STATUS}
     """,
 )
 

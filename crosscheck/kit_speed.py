@@ -17,12 +17,16 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PROBE = ROOT / "crosscheck" / "kit_probe.py"
-PACKAGES = ("conformance", "refmodel")
+PACKAGES = ("commandline", "conformance", "refmodel")  # earlier revisions lack the first
 MICRO = 1e6
 
 
 class NoRevision(Exception):
-    """Git does not know the revision, or its kit does not run. The message is one line."""
+    """Git does not know the revision. The message is one line."""
+
+
+class NotMeasured(Exception):
+    """The kit of a revision cannot be unpacked or run. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Cost:
 
 
 def compared(revision: str, target: str, traces: int, ops: int, rounds: int) -> tuple[Cost, Cost]:
-    """Return the cost at an earlier revision and now. Raises NoRevision."""
+    """Return the cost at an earlier revision and now. Raises NoRevision and NotMeasured."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         before = folder / "before"
@@ -71,17 +75,28 @@ def _turns(before: Path, rounds: int) -> Iterator[Path]:
 
 
 def _unpack(revision: str, folder: Path) -> None:
+    verify = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options"]
+    commit = f"{revision}^{{commit}}"
+    if subprocess.run([*verify, commit], cwd=ROOT, capture_output=True, check=False).returncode:
+        raise NoRevision(f"there is no revision {revision}")
     folder.mkdir()
+    listed = subprocess.run(
+        ["git", "ls-tree", "--name-only", revision, *PACKAGES],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    there = listed.stdout.decode().split()
     packed = subprocess.run(
-        ["git", "archive", revision, *PACKAGES], cwd=ROOT, capture_output=True, check=False
+        ["git", "archive", revision, *there], cwd=ROOT, capture_output=True, check=False
     )
     if packed.returncode:
-        raise NoRevision(packed.stderr.decode(errors="replace").strip())
+        raise NotMeasured(f"{revision}: {packed.stderr.decode(errors='replace').strip()}")
     subprocess.run(["tar", "-x"], input=packed.stdout, cwd=folder, check=True)
 
 
 def _probe(tree: Path, target: str, traces: int, ops: int, programs: Path) -> Cost:
-    """Return the measurements that the revision in this folder prints. Raises NoRevision."""
+    """Return the measurements that the revision in this folder prints. Raises NotMeasured."""
     run = subprocess.run(
         [sys.executable, "-P", PROBE, target, str(traces), str(ops), programs],
         env=os.environ | {"PYTHONPATH": str(tree)},
@@ -90,10 +105,11 @@ def _probe(tree: Path, target: str, traces: int, ops: int, programs: Path) -> Co
         check=False,
     )
     if run.returncode:
-        raise NoRevision((run.stderr.strip() or "it says nothing").splitlines()[-1])
+        last = (run.stderr.strip() or "it says nothing").splitlines()[-1]
+        raise NotMeasured(f"the kit in {tree}: {last}")
     said = json.loads(run.stdout)
     if not Path(said["where"]).is_relative_to(tree):
-        raise NoRevision(f"{said['where']} was measured instead of {tree}")
+        raise NotMeasured(f"{said['where']} was measured instead of {tree}")
     return cost_of(said)
 
 

@@ -97,7 +97,7 @@ def counterexamples() -> str:
     counterexample without it."""
     found = tables((PROOFS / "README.md").read_text())
     witnesses = {
-        name for row in found["What is proved"] if row[0] == "12" for name in names_of(row[2])
+        name for row in found["What is proved"] if row[0] == "12" for name in names_of(row[-3])
     }
     rows = found["What each theorem needs"]
     covered = [name for row in rows for name in names_of(row[0])]
@@ -145,17 +145,19 @@ def times() -> str:
 
 
 def tables(text: str) -> dict[str, list[list[str]]]:
-    """Return the tables of a Markdown text by the heading above them, without their header rows."""
+    """Return the rows of all tables of a chapter (##) of a Markdown text, without header rows."""
     found: dict[str, list[list[str]]] = {}
-    heading = ""
+    chapter = ""
     for line in text.splitlines():
-        if line.startswith("#"):
-            heading = line.lstrip("# ")
+        if line.startswith("## "):
+            chapter = line.removeprefix("## ")
+        elif line.startswith("|-"):
+            found[chapter].pop()  # the line above it is a header row
         elif line.startswith("|"):
-            found.setdefault(heading, []).append(
+            found.setdefault(chapter, []).append(
                 [cell.strip() for cell in line.strip("|").split("|")]
             )
-    return {name: rows[2:] for name, rows in found.items()}
+    return found
 
 
 def names_of(cell: str) -> list[str]:
@@ -177,7 +179,7 @@ def claims() -> str:
     }
     found, wrong, theorems = 0, [], stated()
     text = (PROOFS / "README.md").read_text()
-    for number, _, identifiers, file, counterpart in tables(text)["What is proved"]:
+    for number, *_, identifiers, file, counterpart in tables(text)["What is proved"]:
         for identifier in names_of(identifiers):
             found += 1
             if identifier not in theorems:

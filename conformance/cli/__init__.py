@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from commandline.standard_output import give_up_if_unwritable
+from commandline.usage import told_in_one_line
 from refmodel import __version__
-from refmodel.core.standard_output import give_up_if_unwritable
 
 COMMANDS = {
     "run": "run",
@@ -74,14 +75,14 @@ class Commands(click.Group):
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Read the command line; `--help` and `--version` print."""
-        with _ended_in_a_line(context):
+        with _ended_in_a_line(context), told_in_one_line():
             return super().parse_args(context, arguments)
 
     def invoke(self, context: click.Context) -> None:
         """Run the command."""
         from conformance.campaign.interrupts import heeded  # it loads what no help needs
 
-        with _ended_in_a_line(context), heeded():
+        with _ended_in_a_line(context), told_in_one_line(), heeded():
             super().invoke(context)
 
 

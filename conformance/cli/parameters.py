@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from commandline.output_file import STDOUT
 from conformance import targets
 from conformance.judging import oracles
-from refmodel.core.output_file import STDOUT
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from commandline.output_file import STDOUT, Output
 from conformance import targets
 from conformance.campaign import overlap, random_campaign, workers
 from conformance.campaign.crashes import exhaustive_campaign
@@ -30,7 +31,7 @@ from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, evidence, folder, machine, terminal
 from refmodel.core.finite_range import FiniteRange
-from refmodel.core.output_file import STDOUT, Output, write_output
+from refmodel.core.output_file import write_output
 
 TRACES = 1000  # default number of traces of a run
 UNUSED = ("seed", "jobs", "scheduler", "minutes", "in_flight")  # by exhaustive runs

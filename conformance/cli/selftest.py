@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from commandline.output_file import STDOUT, Output
 from conformance.campaign import workers
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
@@ -26,7 +27,7 @@ from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
-from refmodel.core.output_file import STDOUT, Output, write_output
+from refmodel.core.output_file import write_output
 
 MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
@@ -36,8 +37,19 @@ CORPUS_TRACES = 60
 WIDE = 150  # characters: the matrix is wider than most terminals
 
 
+class _BugName(click.Choice[str]):
+    """The name of a planted bug. There are too many to print them all."""
+
+    def convert(
+        self, value: str, param: click.Parameter | None, context: click.Context | None
+    ) -> str:
+        if value not in self.choices:
+            self.fail(f"there is no bug '{value}' (see docs/self-test.md)", param, context)
+        return value
+
+
 @click.command()
-@click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
+@click.argument("bugs", nargs=-1, type=_BugName([*BUGS, HONEST]), metavar="[BUG]...")
 @click.option(
     "--full",
     is_flag=True,

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from commandline.output_file import Output
 from conformance import targets
 from conformance.campaign.attempts import Attempts
 from conformance.campaign.batches import judged
@@ -22,7 +23,6 @@ from conformance.programs.shrink import REPEATS
 from conformance.reports import evidence
 from conformance.targets.base import Unusable
 from refmodel.core.finite_range import FiniteRange
-from refmodel.core.output_file import Output
 
 SHORT = ".short.jsonl"  # how the name of a file ends that was shrunk
 

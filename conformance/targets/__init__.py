@@ -137,7 +137,7 @@ def resolve(name: str) -> Factory:
             return _factory(name, _imported(rest), {})
     if os.path.isfile(name) and os.access(name, os.X_OK):
         raise NoSuchTarget(f"there is no target '{name}': to start this program, give exec:{name}")
-    raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+    raise NoSuchTarget(f"there is no target '{name}' (see conformance targets)")
 
 
 def _engine(name: str, build: Any, options: dict[str, Any]) -> Factory:

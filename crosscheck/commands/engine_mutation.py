@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from commandline.output_file import Output
 from crosscheck.commands.parameters import target_option
 from crosscheck.engine_mutation import severity, survey
 from crosscheck.engine_mutation.severity import Sorted
 from modelcheck.commands.output import console, table
 from refmodel.core.finite_range import FiniteRange
+from refmodel.core.output_file import write_output
 
 
 @click.command("engine-mutation")
@@ -43,7 +45,7 @@ from refmodel.core.finite_range import FiniteRange
 @click.option(
     "--json",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the result as JSON.",
 )
 def engine_mutation(
@@ -88,7 +90,7 @@ def engine_mutation(
         shown.add_row(severity.WORDS[kind], *(str(row[by]) for by in survey.BY), words)
     console.print(shown)
     if file is not None:
-        file.write_text(json.dumps(_as_json(seed, seconds, judged), indent=1) + "\n")
+        write_output(file, json.dumps(_as_json(seed, seconds, judged), indent=1) + "\n")
     sys.exit(0 if severity.enough(rows) else 1)
 
 

@@ -19,7 +19,11 @@ from crosscheck import judge_speed as speed
     "--ops", type=click.IntRange(1), default=1000, show_default=True, help="Operations per history."
 )
 @click.option(
-    "--in-flight", type=click.IntRange(1), default=8, show_default=True, help="Requests in flight."
+    "--in-flight",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="Requests in flight.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the histories."

@@ -35,8 +35,7 @@ def kit_speed(before: str, target: str, traces: int, ops: int, rounds: int) -> N
     try:
         first, now = speed.compared(before, target, traces, ops, rounds)
     except speed.NoRevision as error:
-        click.echo(f"{before}: {error}", err=True)
-        sys.exit(3)
+        raise click.UsageError(str(error)) from None
     click.echo(
         f"{first.operations:,} operations of {target}, {first.crashes:,} of them crashes\n"
         f"us per operation   {before:>9}       now     ratio"

@@ -23,6 +23,10 @@ UNNAMED = "an invariant, or no action is possible"
 CLASS = "tlc2.tool.distributed.TLC"
 
 
+class NotWhole(ValueError):
+    """This mode would not check all that the config names. The message is one line."""
+
+
 def refusal(text: str) -> str | None:
     """Return in a line why a config cannot be checked in distributed mode; None if it can."""
     properties = tlc_config.named(text, ("PROPERTY", "PROPERTIES"))
@@ -52,11 +56,10 @@ def check(
 
     `server` is the name by which the hosts know this machine. `jar` is TLC's place on the hosts,
     the same as here if left out. Other hosts are reached by ssh. All processes are ended before it
-    returns. Raises ValueError for a config that this mode would not check whole, and
-    tlc.Unavailable."""
+    returns. Raises NotWhole and tlc.Unavailable."""
     reason = refusal(run.config_path.read_text())
     if reason:
-        raise ValueError(f"{run.config_path.name}: {reason}")
+        raise NotWhole(f"{run.config_path.name}: {reason}")
     with tempfile.TemporaryDirectory(prefix="tlc-") as scratch:
         folder = Path(scratch)
         processes: list[subprocess.Popen[bytes]] = []

@@ -11,6 +11,7 @@ import click
 from modelcheck.checkers import apalache as symbolic
 from modelcheck.checkers import tlc
 from modelcheck.checkers.apalache import Outcome
+from modelcheck.commands.names import named
 from modelcheck.commands.output import console, done, jobs_option, table
 from modelcheck.mutation import planted
 from modelcheck.runs import models
@@ -38,11 +39,7 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
 
     Checks that hold are kept in build/apalache.jsonl, so an interrupted run continues. A check is
     repeated only if it, a module that it reads (comments aside) or Apalache has changed."""
-    chosen = [
-        run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
-    ]
-    if not chosen:
-        raise click.UsageError("no run has this name; specs/models.toml lists them")
+    chosen = named(models.runs(tool="apalache"), names, "run of Apalache", "specs/models.toml")
     try:
         symbolic.command()
     except tlc.Unavailable:

@@ -35,10 +35,13 @@ def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout
     config with one of them is refused."""
     run = next((run for run in models.runs() if run.name == name), None)
     if run is None:
-        raise click.UsageError("no run has this name; specs/models.toml lists them")
+        raise click.UsageError(f"there is no run '{name}' (see specs/models.toml)")
     workers = [host.strip() for host in hosts.split(",") if host.strip()]
-    with console.status(f"{name}, {len(workers)} workers"):
-        result = mode.check(run, workers, server=server, port=port, jar=jar, timeout=timeout)
+    try:
+        with console.status(f"{name}, {len(workers)} workers"):
+            result = mode.check(run, workers, server=server, port=port, jar=jar, timeout=timeout)
+    except mode.NotWhole as refused:
+        raise click.UsageError(str(refused)) from None
     came = result.violated or result.status
     console.print(
         f"{name}: {came}, {result.distinct:,} distinct states,"

@@ -32,6 +32,8 @@ def explain(subject: str) -> None:
         result = tlc.parse(click.open_file(subject, errors="replace").read())
         if result.status == "error" and not result.trace:
             raise ValueError(f"{subject} holds no counterexample of TLC: {result.message}")
+    elif Path(subject).is_dir():
+        raise click.UsageError(f"{subject} is a folder")
     else:
         raise click.UsageError(f"{subject} is no mutant, no run of specs/models.toml and no file")
     counterexample.show(result, console)

@@ -1,11 +1,15 @@
 """`modelcheck mutants`: each planted bug of specs/mutants has to be found."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
 
 import click
 
+from commandline.output_file import Output
+from modelcheck.checkers import tlc
+from modelcheck.commands.names import group_option, named
 from modelcheck.commands.output import console, done, jobs_option, table
 from modelcheck.mutation import planted
 from modelcheck.runs import explain, models
@@ -14,32 +18,21 @@ from modelcheck.runs.models import Mutant
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option(
-    "--group",
-    default="small",
-    show_default=True,
-    help="small or nightly; ignored if NAMES are given.",
-)
+@group_option
 @click.option("--show", is_flag=True, help="Print the counterexamples.")
 @click.option(
     "--write",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Output(folder=True),
     help="Write each mutant into its own folder below this one, and check none.",
 )
 @jobs_option
 def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, jobs: int) -> None:
     """Check the planted bugs: a property has to find each.
 
-    NAMES are prefixes of names of mutants. Without them all mutants of a group are checked. Stock
-    TLC can check what --write has written, in the mutant's folder: java -jar tla2tools.jar
-    MODEL."""
-    chosen = [
-        mutant
-        for mutant in models.mutants()
-        if (mutant.name.startswith(names) if names else mutant.group == group)
-    ]
-    if not chosen:
-        raise click.UsageError("no mutant has this name; specs/mutants has them")
+    NAMES are prefixes of names of mutants. Without them all mutants of a group are checked. For
+    each mutant --write prints the command that checks it with TLC alone."""
+    listed = [mutant for mutant in models.mutants() if names or mutant.group == group]
+    chosen = named(listed, names, "mutant", "specs/mutants")
     if write is not None:
         _write(chosen, write)
         return
@@ -81,10 +74,12 @@ def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, 
 
 def _write(chosen: list[Mutant], folder: Path) -> None:
     """Write each mutant into a folder of its own, and say how to check it."""
+    jar = shlex.quote(str(tlc.jar().resolve()))
     for mutant in chosen:
         place = folder / mutant.name
         place.mkdir(parents=True, exist_ok=True)
         model = planted.plant(mutant, place)
+        there = shlex.quote(str(place))
         click.echo(
-            f"cd {place} && java -jar tla2tools.jar {model.stem}   # {mutant.property} fails"
+            f"cd {there} && java -cp {jar} tlc2.TLC {model.stem}   # {mutant.property} fails"
         )

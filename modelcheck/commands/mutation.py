@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commandline.output_file import Output
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.mutation import survey
 from modelcheck.runs import models
@@ -25,12 +26,11 @@ LEAST = 0.85  # share of the counted mutants that has to break a property
 @click.option("--seed", default=1, show_default=True, help="Seed of the mutants.")
 @click.option(
     "--kept",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=survey.KEPT,
+    type=Output(),
     help="Results so far; an interrupted run continues.  [default: build/mutation.jsonl]",
 )
 @jobs_option
-def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: int) -> None:
+def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path | None, jobs: int) -> None:
     """Make small changes to the specs, and count those found.
 
     SPECS are some of those in specs/mutation.toml; the default is all. Survivors are tried again
@@ -44,7 +44,7 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: in
     started = time.monotonic()
     tried = []
     with console.status("") as status:
-        for one in survey.survey(count, seed, jobs, specs, kept):
+        for one in survey.survey(count, seed, jobs, specs, kept or survey.KEPT):
             tried.append(one)
             status.update(f"{len(tried)} done")
     for how in ("equivalent", "survived"):
@@ -63,6 +63,7 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: in
     seconds = time.monotonic() - started
     part = survey.share(tried)
     console.print(
-        f"{len(tried)} mutants, {part:.1%} of those that count break a property, {seconds:.0f} s"
+        f"{len(tried)} mutant{'s' * (len(tried) != 1)}, "
+        f"{part:.1%} of those that count break a property, {seconds:.0f} s"
     )
     sys.exit(0 if tried and part >= LEAST else 1)

@@ -10,7 +10,16 @@ from rich.table import Table
 
 from modelcheck.runs import check
 
-console = Console(width=None if sys.stdout.isatty() else 160)
+
+class _Console(Console):
+    """A console that reports a reader that is gone; rich would end the process with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error, for the group of commands."""
+        raise BrokenPipeError
+
+
+console = _Console(width=None if sys.stdout.isatty() else 160)
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 

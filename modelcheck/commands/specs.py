@@ -5,18 +5,14 @@ import time
 
 import click
 
+from modelcheck.commands.names import group_option, named
 from modelcheck.commands.output import console, done, jobs_option, table
 from modelcheck.runs import check, explain, models
 
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option(
-    "--group",
-    default="small",
-    show_default=True,
-    help="small or nightly; ignored if NAMES are given.",
-)
+@group_option
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -29,13 +25,8 @@ def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
     """Check the runs of specs/models.toml.
 
     NAMES are prefixes of names of runs. Without them all runs of a group are checked."""
-    chosen = [
-        run
-        for run in models.runs(None if names else group)
-        if not names or run.name.startswith(names)
-    ]
-    if not chosen:
-        raise click.UsageError("no run has this name; specs/models.toml lists them")
+    runs = models.runs(None if names else group)
+    chosen = named(runs, names, "run", "specs/models.toml")
     longest_first = sorted(chosen, key=lambda run: -(run.seconds or 0))
     started = time.monotonic()
     checked = done(

@@ -88,6 +88,9 @@ def reader() -> Path:
     ]
     folder = tlc.BUILD / "java" / version
     if folder.exists():
+        compiled_class = folder / SOURCE.with_suffix(".class").name
+        if not os.access(compiled_class, os.R_OK):
+            raise tlc.Unavailable(f"{compiled_class} cannot be read: remove its folder")
         return folder
     javac = shutil.which("javac")
     if not javac:
@@ -106,6 +109,7 @@ def reader() -> Path:
             f"javac cannot compile {SOURCE.name} against {jar.name}:"
             f" {compiled.stderr.strip()[:200]}"
         )
+    fresh.chmod(0o755)  # other users of this checkout judge traces, too
     try:
         os.rename(fresh, folder)
     except OSError:  # another process was first

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from commandline.output_file import STDOUT, Output
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner, steady_state
 from refmodel.bench.fio_json import jobs
@@ -33,7 +34,6 @@ from refmodel.cli.commands import (
     run_on,
 )
 from refmodel.core.finite_range import CountRange, FiniteRange
-from refmodel.core.output_file import STDOUT, Output
 
 MOST_SCALE = 1024  # a disk of 64 GiB
 SCALE_OPTIONS = {"profile", "blocks", "operations", "memory", "json_path"}

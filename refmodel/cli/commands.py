@@ -11,15 +11,16 @@ from typing import Any, NoReturn
 import click
 from click.core import ParameterSource
 
+from commandline import standard_output
+from commandline.interrupts import interrupts_repeated, terminated_as_interrupted
+from commandline.usage import told_in_one_line
 from refmodel import __version__
 from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.cli.captured import captured
 from refmodel.cli.repaired import say_what_was_repaired
-from refmodel.core import standard_output
 from refmodel.core.errors import BadRequest, DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.core.finite_range import CountRange
-from refmodel.core.interrupts import interrupts_repeated, terminated_as_interrupted
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import closed_at_end
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -137,7 +138,8 @@ class Commands(click.Group):
         """Remember the command line, in case another process has to run it."""
         ctx.obj = Call(list(args))
         try:
-            return super().parse_args(ctx, args)
+            with told_in_one_line():
+                return super().parse_args(ctx, args)
         except OSError as error:  # `--help` cannot be written
             fail(*explained(error))
         except KeyboardInterrupt:
@@ -147,7 +149,8 @@ class Commands(click.Group):
         """Run a command, here or in the process that has the disk open."""
         try:
             try:
-                return super().invoke(ctx)
+                with told_in_one_line():
+                    return super().invoke(ctx)
             except DiskBusy as busy:
                 answer = _forwarded(busy, ctx.obj)
             sys.stdout.buffer.write(answer.stdout)

@@ -8,11 +8,12 @@ import click
 from rich.console import Console
 from rich.live import Live
 
+from commandline.output_file import Output
 from refmodel.array.member import ACTIVE
 from refmodel.cache.disk import behind_cache
 from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main, require_outside
 from refmodel.core.finite_range import CountRange, FiniteRange
-from refmodel.core.output_file import Output, write_output
+from refmodel.core.output_file import write_output
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.disk import Disk
 from refmodel.inplace.check import check as check_parity

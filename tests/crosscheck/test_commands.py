@@ -23,6 +23,20 @@ def test_a_target_that_cannot_be_started_is_said() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("engine-mutation --json /nosuch/x", "'--json': /nosuch/x cannot be written"),
+        ("judge-speed --in-flight 65", "'--in-flight': 65 is not in the range 1<=x<=64"),
+        ("kit-speed --before nosuchrev", "crosscheck kit-speed: there is no revision nosuchrev"),
+    ],
+)
+def test_what_a_measurement_cannot_use_is_wrong_usage(words: str, said: str) -> None:
+    done = CliRunner().invoke(main, words.split(), prog_name="crosscheck")
+    assert done.exit_code == 2
+    assert said in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--count", "0"], "0 is not in the range x>=1"),

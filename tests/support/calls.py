@@ -10,6 +10,7 @@ that of another revision. With a workload it counts nothing, so that another too
 counts instructions. With 0 requests it only makes the disk.
 """
 
+import argparse
 import random
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import plan, with_reserve
+from support.arguments import at_least
 
 BLOCKS, SEGMENT, FILL = 16384, 128, 64  # blocks
 DATA = bytes(range(256)) * 16
@@ -98,8 +100,17 @@ def measure(what: str, together: int, count: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        for request in workload(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])):
+    parser = argparse.ArgumentParser(description="Count calls of functions per request.")
+    asked = parser.add_argument_group("only send the requests of one workload, and count nothing")
+    whats = list(dict.fromkeys(what for what, _, _ in WORKLOADS))
+    asked.add_argument("what", nargs="?", choices=whats)
+    asked.add_argument("together", nargs="?", type=at_least(1), help="requests in flight")
+    asked.add_argument("count", nargs="?", type=at_least(0), help="number of requests")
+    arguments = parser.parse_args()
+    if arguments.what:
+        if arguments.count is None:
+            parser.error("a workload needs its requests in flight and their number")
+        for request in workload(arguments.what, arguments.together, arguments.count):
             request()
         sys.exit()
     print("| requests | in flight | number | calls of Python functions | of built-in functions |")

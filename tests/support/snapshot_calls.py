@@ -6,14 +6,16 @@ does it.
 prints them for numbers of blocks, with 0, 12 and 200 snapshots held.
 """
 
-import sys
+import argparse
 import tempfile
 from functools import partial
 from pathlib import Path
 from statistics import median_low
 
 from refmodel.bench.scale.table import BETWEEN, REPEATED, SNAPSHOTS, SPARE, Bench
+from refmodel.core.errors import BadRequest
 from refmodel.log_structured.geometry import plan, with_reserve
+from support.arguments import at_least
 from support.calls import SEGMENT, calls
 
 OPERATIONS = ("snapshot", "revert", "delete")
@@ -37,9 +39,15 @@ def of_snapshots(blocks: int, held: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Count calls of functions by snapshots.")
+    parser.add_argument("blocks", type=at_least(1), nargs="+", help="the size of a disk")
+    sizes = parser.parse_args().blocks
     print(f"| blocks | held | {' | '.join(OPERATIONS)} |")
     print("|--:|--:|--:|--:|--:|")
     for held in SNAPSHOTS:
-        for blocks in map(int, sys.argv[1:]):
-            counts = of_snapshots(blocks, held)
+        for blocks in sizes:
+            try:
+                counts = of_snapshots(blocks, held)
+            except BadRequest as refused:
+                parser.error(f"a disk of {blocks} blocks: {refused}")
             print(f"| {blocks:,} | {held} | {' | '.join(map(str, counts.values()))} |", flush=True)

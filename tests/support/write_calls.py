@@ -5,15 +5,17 @@
 prints how they spread, for a number of blocks.
 """
 
+import argparse
 import random
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
 from refmodel.bench.scale.dataless import DATA
 from refmodel.bench.scale.table import Bench
+from refmodel.core.errors import BadRequest
 from refmodel.log_structured.geometry import plan, with_reserve
+from support.arguments import at_least
 from support.calls import SEGMENT, calls
 
 
@@ -33,7 +35,13 @@ def of_writes(blocks: int, count: int = 20_000) -> list[int]:
 
 
 if __name__ == "__main__":
-    found = of_writes(int(sys.argv[1]))
+    parser = argparse.ArgumentParser(description="Count calls of functions by single writes.")
+    parser.add_argument("blocks", type=at_least(1), help="the size of the disk")
+    blocks = parser.parse_args().blocks
+    try:
+        found = of_writes(blocks)
+    except BadRequest as refused:
+        parser.error(f"a disk of {blocks} blocks: {refused}")
     some = [found[len(found) * share // 1000] for share in (500, 990, 999)]
     print("| calls per write: mean | p50 | p99 | p99.9 | most |")
     print("|--:|--:|--:|--:|--:|")

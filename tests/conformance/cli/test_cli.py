@@ -145,7 +145,7 @@ def test_a_report_has_no_traces_of_an_earlier_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, says",
     [
-        (["--target", "nope"], "no target 'nope'"),
+        (["--target", "nope"], "there is no target 'nope' (see conformance targets)\n"),
         (["--target", "exec:"], "names no command"),
         (["--target", 'exec:"unclosed'], "cannot be split into words"),
         (["--target", "model:fast"], "no profile 'fast'"),
@@ -191,7 +191,13 @@ def test_wrong_usage_is_two(words: list[str], says: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", *words)
     assert result.exit_code == 2 and says in result.output, result.output
-    assert "Traceback" not in result.output
+    assert result.stderr.startswith("main run: ") and result.stderr.count("\n") == 1
+
+
+def test_a_planted_bug_that_does_not_exist_is_wrong_usage() -> None:
+    result = call("selftest", "nosuch")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.endswith("there is no bug 'nosuch' (see docs/self-test.md)\n")
 
 
 def test_a_folder_is_replayed(tmp_path: Path) -> None:

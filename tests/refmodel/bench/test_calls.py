@@ -1,5 +1,8 @@
 """Calls of functions per operation: they do not grow unnoticed."""
 
+import subprocess
+import sys
+
 import pytest
 
 from support.calls import measure
@@ -32,3 +35,23 @@ def test_an_operation_on_views_makes_hardly_more_calls_on_a_larger_disk(
     small, large = (calls[operation] for calls in sizes)
     assert large < 1.1 * small  # twice to three times when they did background work themselves
     assert large <= 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "snapshot_calls",
+        "snapshot_calls x",
+        "write_calls",
+        "write_calls 0",
+        "write_calls 1",
+        "calls x",
+        "calls sequential",
+        "serving.soak x",
+    ],
+)
+def test_wrong_usage_of_a_program_that_counts_is_said(line: str) -> None:
+    command = [sys.executable, "-P", "-m", *f"support.{line}".split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("usage: ") and "error: " in done.stderr.splitlines()[-1]

@@ -23,7 +23,7 @@ def test_output_input_and_status_are_those_of_a_process(tmp_path: Path) -> None:
     stdout, stderr, status = run_on(disk, ["snapshot", folder, "a b"], b"")
     assert (stdout, status) == (b"", 1) and b"a snapshot's name is" in stderr
     stdout, stderr, status = run_on(disk, ["snapshot"], b"")
-    assert (stdout, status) == (b"", 2) and stderr.startswith(b"Usage: refmodel snapshot")
+    assert (stdout, status) == (b"", 2) and stderr.startswith(b"refmodel snapshot: missing")
     assert run_on(disk, ["--help"], b"").stdout.startswith(b"Usage: refmodel")
     disk.close()
     assert (sys.stdin, sys.stdout, sys.stderr) == before

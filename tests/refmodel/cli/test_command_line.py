@@ -51,7 +51,7 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["read", "{disk}", "0", "--view", "nope"], 1, "no-such-snapshot"),
         (["delete", "{disk}", "nope"], 1, "no-such-snapshot"),
         (["snapshot", "{disk}", "bad name"], 1, "bad-request"),
-        (["read", "{disk}", "-1"], 2, "No such option"),
+        (["read", "{disk}", "-1"], 2, "refmodel read: no such option '-1' (see --help)\n"),
         (["read", "{disk}", "--", "-1"], 1, "bad-request"),
         (["read", "{disk}", "x"], 2, "not a valid integer"),
         (["ls", "{disk}/nowhere"], 2, "there is no disk"),
@@ -61,7 +61,11 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
         (["create", "{disk}2", "--blocks", "64", "--repair-timer", "inf"], 2, "finite number"),
         (["bench", "--scale", "nan"], 2, "not a finite number"),
         (["create", "{disk}/new", "--blocks", "8", "--block-bytes", "1000"], 2, "block size"),
-        (["create", "{disk}2", "--blocks", "8", "--spares", "-1"], 2, "0 to 8 spares"),
+        (
+            ["create", "{disk}2", "--blocks", "8", "--spares", "-1"],
+            2,
+            "refmodel create: a disk has 0 to 8 spares (see",
+        ),
         (["create", "{disk}2", "--blocks", "8", "--fanout", "1"], 2, "the fanout"),
         (["create", "{disk}2", "--blocks", "8", "--repair-share", "0"], 2, "1 to 99 percent"),
         (
@@ -70,7 +74,7 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
             "no option --layout",
         ),
         (["create", "{disk}2", "--blocks", "8", "--cache-bytes", "5"], 2, "at least one block"),
-        (["frobnicate"], 2, "No such command"),
+        (["frobnicate"], 2, "refmodel: no such command 'frobnicate' (see --help)\n"),
         (["write", "{disk}", "3", "--count", "2", "--text", "a"], 2, "--count goes with --fill"),
         (["write", "{disk}", "3", "--count", "1"], 2, "--count goes with --fill"),
         (["stats", "{disk}", "--cheap"], 2, "--cheap goes with --json"),
@@ -88,9 +92,7 @@ def test_a_mistake_gets_one_line_and_a_status(
     done = run(*(argument.format(disk=disk) for argument in arguments))
     assert done.returncode == status
     assert message in done.stderr.decode()
-    assert b"Traceback" not in done.stderr
-    if status == 1:
-        assert done.stderr.count(b"\n") == 1
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_status_says_that_the_witness_is_lost_and_scrub_makes_a_new_one(disk: Path) -> None:
@@ -158,7 +160,7 @@ def test_ctrl_c_is_one_line_and_status_130(tmp_path: Path) -> None:
 def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
     script = """
 import os, signal, time
-from refmodel.core.interrupts import interrupts_repeated
+from commandline.interrupts import interrupts_repeated
 class Closed:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)

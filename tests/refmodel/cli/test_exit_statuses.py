@@ -55,7 +55,11 @@ def test_what_the_host_refuses_is_told_in_its_words() -> None:
         (["create", "{new}", "--blocks", "64", "--log-bytes", 512 * HUGE], 2, "it may have"),
         (["create", "{new}", "--blocks", "9999999999999"], 2, "a disk of 9999999999999 blocks and"),
         (["create", "{new}", "--blocks", 1 << 60, "--engine", "in-place-raid6"], 2, "it may have"),
-        (["create", "{new}", "--blocks", "64", "--segment-blocks", "0"], 2, "65536 blocks\n"),
+        (
+            ["create", "{new}", "--blocks", "64", "--segment-blocks", "0"],
+            2,
+            "65536 blocks (see ",
+        ),
         (["bench", "--cache-bytes", 1 << 50], 2, "a cache has at most"),
         (["bench", "--operations", HUGE], 2, "not in the range"),
         (["top", "{disk}", "--count", HUGE], 2, "not in the range"),

@@ -5,6 +5,7 @@ second have to be where they were after the first quarter. `python -m support.se
 prints a line per sample (`make soak`).
 """
 
+import argparse
 import os
 import random
 import socket
@@ -182,11 +183,14 @@ def _block(tag: int) -> bytes:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Soak the server; $SEED draws the requests.")
+    parser.add_argument("minutes", type=float)
+    minutes = parser.parse_args().minutes
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         seed = int(os.environ.get("SEED", 1))
         try:
-            for sample in soak(Path(name), 60 * float(sys.argv[1]), seed):
+            for sample in soak(Path(name), 60 * minutes, seed):
                 print(sample, flush=True)
         except Wrong as wrong:
             sys.exit(f"soak, seed {seed}: {wrong}")
