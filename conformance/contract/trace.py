@@ -372,7 +372,7 @@ def line(event: Event, around: int | None = None) -> str:
         words.append("durably")
     text = " ".join(words)
     if "tags" in event:
-        text += ": " + _shortened(event["tags"], event["lba"], around)
+        text += ": " + _shortened(event["tags"], event.get("lba", 0), around)
     if "wait" in event:
         text += f" (waits until {event['wait']} later requests were answered)"
     if "cut" in event and event.get("result") is not None:
@@ -390,7 +390,8 @@ def line(event: Event, around: int | None = None) -> str:
         return text + " -> cut short"
     if not result["ok"]:
         return f"{text} -> {result['error']}"
-    read = _shortened(result["tags"], event["lba"], around) if "tags" in result else "ok"
+    lba = event.get("lba", 0)  # a trace may be damaged
+    read = _shortened(result["tags"], lba, around) if "tags" in result else "ok"
     return f"{text} -> {read}"
 
 

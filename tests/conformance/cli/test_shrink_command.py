@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from conformance.campaign.attempts import Attempts
 from conformance.cli import main
-from conformance.cli import shrink as command
 from conformance.contract import trace as traces
 from conformance.selftest.corpus import SCRIPT
 
@@ -65,7 +65,7 @@ def test_an_output_is_refused_before_the_search(
     def no_search(*_: object) -> None:
         raise AssertionError("it searched")
 
-    monkeypatch.setattr(command, "search", no_search)
+    monkeypatch.setattr(Attempts, "shrunk", no_search)
     monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
     result = shrink(whole)
     assert result.exit_code == 2 and "cannot be written: no permission in" in result.output
