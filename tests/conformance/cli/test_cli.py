@@ -214,23 +214,6 @@ def test_a_folder_is_replayed(tmp_path: Path) -> None:
     assert call("replay", "empty", "--target", "model:ack").exit_code == 2
 
 
-def test_shrinking_goes_on_from_a_file(tmp_path: Path) -> None:
-    faulty = f"exec:python3 {SCRIPT} unmap-ignored"
-    call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
-    failing = sorted(Path("out/traces").glob("failure-*.jsonl"))[0]
-    whole = failing.with_name(failing.name.removeprefix("failure-"))
-    before = len(whole.read_text().splitlines())
-    result = call("shrink", whole, "--target", faulty, "--output", "short.jsonl")
-    assert result.exit_code == 1 and "shortened from" in result.output, result.output
-    assert "conformance replay short.jsonl" in result.output
-    assert len(Path("short.jsonl").read_text().splitlines()) <= 7 < before
-    result = call("shrink", whole, "--target", faulty, "--seconds", 0.001)
-    assert "shrinking was not finished" in result.output and result.exit_code == 1
-    assert f"conformance shrink {whole.with_suffix('.short.jsonl')}" in result.output
-    result = call("shrink", failing, "--target", "model:ack")
-    assert result.exit_code == 3 and "it does not fail: it was sent 10 times" in result.output
-
-
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_run_ends_after_so_many_failures(most: int) -> None:
     wrong = f"exec:python3 {SCRIPT} unmap-ignored"

@@ -76,3 +76,16 @@ def test_a_result_that_cannot_be_written_is_shown(whole: Path) -> None:
     assert result.exit_code == 1 and "resurrected at operation" in result.output
     assert result.output.endswith(": /dev/full is not written: No space left on device\n")
     assert f"conformance replay {whole}" in result.output
+
+
+def test_shrinking_goes_on_from_a_file(whole: Path) -> None:
+    before = len(whole.read_text().splitlines())
+    result = shrink(whole, "--output", "short.jsonl")
+    assert result.exit_code == 1 and "shortened from" in result.output, result.output
+    assert "conformance replay short.jsonl" in result.output
+    assert len(Path("short.jsonl").read_text().splitlines()) <= 7 < before
+    result = shrink(whole, "--seconds", 0.001)
+    assert "shrinking was not finished" in result.output and result.exit_code == 1
+    assert f"conformance shrink {whole.with_suffix('.short.jsonl')}" in result.output
+    result = call("shrink", whole, "--target", "model:ack")
+    assert result.exit_code == 3 and "it does not fail: it was sent 10 times" in result.output
