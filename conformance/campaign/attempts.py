@@ -42,11 +42,14 @@ class Attempts:
                 return found
         except KeyboardInterrupt:
             return replace(found, interrupted=True)
-        found = shrink(*whole, self.send, most_seconds, in_process)
-        if found.failed or found.interrupted:
+        anew = shrink(*whole, self.send, most_seconds, in_process)
+        if anew.failed or anew.interrupted:
+            return anew
+        if found.failed < found.repeats:  # it is flaky, and was not seen by chance
+            self._anew = False
             return found
-        told = replace(found.verdict, actual=found.verdict.actual + EARLIER)
-        return replace(found, verdict=told)
+        told = replace(anew.verdict, actual=anew.verdict.actual + EARLIER)
+        return replace(anew, verdict=told)
 
     def send(self, program: list[Message]) -> tuple[Trace, Verdict] | None:
         """Send a program; return its trace and verdict if it fails alike, else None."""

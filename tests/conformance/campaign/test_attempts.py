@@ -2,12 +2,14 @@
 
 import pytest
 
+from conformance.campaign import attempts
 from conformance.campaign.attempts import Attempts
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import Trace
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.programs.shrink import Shrunk
 from conformance.targets import Factory
 from conformance.targets.base import Message, TargetFailure
 from conformance.targets.model import ModelTarget
@@ -83,3 +85,14 @@ def test_a_failure_that_needs_the_trace_before_says_so() -> None:
     found = Attempts(bench, trace, verdict, judged).shrunk(5.0)
     assert not found.failed and found.unfinished and found.trace.operations == 2
     assert "the trace before may be the cause" in found.verdict.actual
+
+
+def test_what_is_flaky_stays_short_though_new_targets_did_not_show_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(Factory("model", lambda options: ModelTarget({})))
+    trace, verdict = bench.drive(PROGRAM, 1, {}), Verdict("fail", 1, "stale")
+    results = [Shrunk(trace, verdict, 3, 10), Shrunk(trace, verdict, 0, 10)]
+    monkeypatch.setattr(attempts, "shrink", lambda *_: results.pop(0))
+    found = Attempts(bench, trace, verdict, lambda _: PASS).shrunk()
+    assert (found.failed, found.verdict.actual) == (3, "") and not results
