@@ -1,12 +1,16 @@
 """Calls of functions per operation: they do not grow unnoticed."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from support.calls import measure
 from support.snapshot_calls import OPERATIONS, of_snapshots
+
+TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,8 @@ def test_an_operation_on_views_makes_hardly_more_calls_on_a_larger_disk(
 )
 def test_wrong_usage_of_a_program_that_counts_is_said(line: str) -> None:
     command = [sys.executable, "-P", "-m", *f"support.{line}".split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    path = os.pathsep.join([str(TESTS.parent), str(TESTS)])
+    found = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=found)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("usage: ") and "error: " in done.stderr.splitlines()[-1]
