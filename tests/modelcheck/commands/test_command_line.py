@@ -57,7 +57,11 @@ def test_a_reader_that_is_gone_is_not_reported(line: str, tmp_path: Path) -> Non
 def test_an_interrupt_is_a_line_and_status_130(line: str, number: signal.Signals) -> None:
     command = [sys.executable, "-P", "-m", *line.split()]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's job
     ) as running:
         time.sleep(4)  # it works by then
         running.send_signal(number)
