@@ -298,7 +298,7 @@ def test_outages_begin_within_outages() -> None:
 def test_a_tree_of_views_changes_for_long_and_is_read_at_the_end() -> None:
     """Only a power cut is followed by reads before."""
     wandered = 0
-    for program in programs(300):
+    for program in programs(450):
         ops = "".join(SHORT.get(one["op"], ".") for one in program if one["op"] != "clean")
         wandered += any(
             min(map(walk.count, "srdkw")) > 1 for walk in re.findall("[srdkwo]{20,}", ops)
