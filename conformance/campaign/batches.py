@@ -44,7 +44,7 @@ IN_A_ROW_ONE_IN = 3
 HURRIED_STEPS, STEPS_OF_A_BLOCK = 30_000, 300
 FEWER = (1, 0)  # other requests in flight, where the judge gave up on more
 RACES = (2, 4, 8)  # times as many operations as were asked for, where requests race
-SOON = 10  # traces of a part behind its first failure: what was found is told, and shrunk, soon
+SOON = 10  # traces of a part after its first failure, which is told, and shrunk, soon
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -110,9 +110,9 @@ def drive(
     until: float | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Part:
-    """Drive and judge the first `most` traces of part `number`: no more than SOON behind the first
-    that fails. The part is not whole where `most_failures` fail, the target hangs, `clock` says
-    that it is `until`, or it is interrupted.
+    """Drive and judge the first `most` traces of part `number`, but only SOON of them after the
+    first that fails. The part is not whole where `most_failures` fail, the target hangs, `clock`
+    says that it is `until`, or it is interrupted.
     """
     part, bench = Part(), Bench(factory)
     judges = {
@@ -155,7 +155,7 @@ def _drive(
 ) -> None:
     cuts, slow = bench.cuts(factory.first), SLOW in plan.oracles
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
-    failures, first = 0, plan.length  # where the first one is
+    failures, first = 0, plan.length  # `first` is the index of the first one
     explored = Explored()
     cases = generate.cases(
         factory.draw,

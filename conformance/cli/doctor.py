@@ -27,7 +27,7 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     try:
         hello, checks = examine(factory)
     except Unusable as error:
-        say(f"unusable: {error.message}\n{error.output}".rstrip())
+        say(printable(f"unusable: {error.message}\n{error.output}".rstrip()))
         context.exit(STATUS["inconclusive"])
     profile = hello["crash_profile"]
     say(

@@ -26,7 +26,7 @@ class Reach(NamedTuple):
         if answered and after > self.made:
             return self._replace(too_late=min(after, self.too_late or after))
         if not answered and after > self.made:
-            return Reach(after, self.too_late * (self.too_late > after))
+            return Reach(after, self.too_late if self.too_late > after else 0)
         return self
 
 

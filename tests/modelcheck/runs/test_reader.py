@@ -28,7 +28,7 @@ def test_other_users_may_read_it(build: Path) -> None:
     assert traces.reader().stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can become another user")
 def test_a_class_that_cannot_be_read_is_named(build: Path) -> None:
     folder = traces.reader()
     folder.chmod(0o700)
